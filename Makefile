@@ -1,0 +1,33 @@
+# Everything runs in a virtual environment of the project's own (.venv), with the versions of constraints.txt.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help check test test-slow lint format bench clean
+
+help:            ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[check,plot]' -r requirements-dev.txt
+	@touch $@
+
+check: $(STAMP)  ## set up, then the main job: every suite in specs/ gives the verdict that it must
+	$(BIN)/quiesce check
+
+test: $(STAMP)   ## set up, then pass the tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(STAMP) ## the long tests (minutes to hours)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(STAMP)   ## ruff and pyright (strict on model and checks)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+
+format: $(STAMP) ## rewrite with ruff
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+clean:           ## remove what was made
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis .quiesce

@@ -1,0 +1,1 @@
+"""The checks: explore, prove, compare; the command line."""

@@ -1,0 +1,1 @@
+"""The runtime: a reactive scheduler for many writers, its store and its server."""

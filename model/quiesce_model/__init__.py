@@ -1,0 +1,1 @@
+"""The model: executable state machines of what must be true. Standard library only."""

@@ -1,0 +1,49 @@
+"""The modelling language: what a model needs to be written, and nothing else."""
+
+from .fields import age, between, counter, each, flag, ghost, left, one_of, optional, part, upto
+from .machine import (
+    Machine,
+    Step,
+    action,
+    assumption,
+    constant,
+    eventually,
+    initial,
+    invariant,
+    reachable,
+    step_property,
+    terminal,
+)
+from .outcome import Blocked, Fault, Misuse
+from .values import Age, Left, Record
+
+__all__ = [
+    "Age",
+    "Blocked",
+    "Fault",
+    "Left",
+    "Machine",
+    "Misuse",
+    "Record",
+    "Step",
+    "action",
+    "age",
+    "assumption",
+    "between",
+    "constant",
+    "counter",
+    "each",
+    "eventually",
+    "flag",
+    "ghost",
+    "initial",
+    "invariant",
+    "left",
+    "one_of",
+    "optional",
+    "part",
+    "reachable",
+    "step_property",
+    "terminal",
+    "upto",
+]

@@ -55,7 +55,7 @@ def replay(machine: Machine, steps: tuple[Step, ...], limits: tuple[int | None, 
     ``limits`` are the leaves' saturation points (None: none). Raises :class:`Disagreement` if a step is not
     possible, since a trace comes from an engine that says that it is.
     """
-    runner = type(machine)(without=machine.without_, **machine.constants_)
+    runner = type(machine)(without=machine.without_, unchecked=machine.unchecked_, **machine.constants_)
     limits = limits or (None,) * len(leaves(runner))
     states = [saturate(state(runner), limits)]
     for position, step in enumerate(steps):

@@ -96,7 +96,8 @@ class Machine(Record):
     """A state machine, written as a class.
 
     Constants are given by keyword. ``without`` names rules that are switched off: their guards do not guard and
-    ``self.rule(id)`` is False, which is how ablation asks what a rule is good for.
+    ``self.rule(id)`` is False, which is how ablation asks what a rule is good for. ``unchecked`` names assumptions
+    that these constants may break, which is how a run shows what an assumption is good for.
 
     Raises :class:`~.outcome.Misuse` for an unknown constant or one that an assumption forbids.
     """
@@ -104,6 +105,7 @@ class Machine(Record):
     __constants__: tuple[Constant, ...] = ()
     constants_: dict[str, Any]
     without_: frozenset[str]
+    unchecked_: tuple[str, ...]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -114,7 +116,9 @@ class Machine(Record):
                     found[name] = value
         cls.__constants__ = tuple(found.values())
 
-    def __init__(self, *, without: Iterable[str] = (), **constants: Any) -> None:
+    def __init__(
+        self, *, without: Iterable[str] = (), unchecked: tuple[str, ...] = (), **constants: Any
+    ) -> None:
         known = {constant.name: constant.default for constant in type(self).__constants__}
         for name, value in constants.items():
             if name not in known:
@@ -125,8 +129,9 @@ class Machine(Record):
                 raise Misuse(f"{type(self).__name__}.{name} is {kind}, not {value!r}")
         self.constants_ = known | constants
         self.without_ = frozenset([without] if isinstance(without, str) else without)
+        self.unchecked_ = unchecked
         for name, info in marked(type(self), "assumption"):
-            if not getattr(self, name)():
+            if name not in unchecked and not getattr(self, name)():
                 values = ", ".join(f"{key}={value}" for key, value in self.constants_.items())
                 raise Misuse(f"{type(self).__name__} assumes {name}, which these constants break: {values}")
             del info
@@ -303,7 +308,7 @@ def plain(machine: Machine) -> dict[str, Any]:
 
 def copy(machine: M) -> M:
     """A machine of the same class, constants and state."""
-    other = type(machine)(without=machine.without_, **machine.constants_)
+    other = type(machine)(without=machine.without_, unchecked=machine.unchecked_, **machine.constants_)
     load(other, state(machine))
     return other
 

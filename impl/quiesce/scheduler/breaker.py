@@ -130,7 +130,7 @@ class RemoteEchoBreaker:
         if held is None:
             return Gate(None, Move.KEPT)
         before = held.deadlines.latest()
-        for pair in list(held.pairs.values()):
+        for pair in sorted(held.pairs.values(), key=lambda pair: pair.order):
             self._clear(pair, ClearReason.RETIRED, now)
         return Gate(None, Move.KEPT if before is None else Move.LIFTED)
 

@@ -57,6 +57,8 @@ class Deadlines:
 
     def discard(self, pair: Pair) -> None:
         self._at.pop(pair, None)
+        if not self._at:
+            self._heap.clear()
 
     def latest(self) -> float | None:
         while self._heap:
@@ -65,6 +67,11 @@ class Deadlines:
                 return -negated
             heappop(self._heap)
         return None
+
+    @property
+    def entries(self) -> int:
+        """How many entries the heap holds, outdated ones included: a bounded multiple of the deadlines."""
+        return len(self._heap)
 
     def ahead(self, now: float) -> int:
         """How many are still to come."""

@@ -3,10 +3,13 @@ instants."""
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 from echo_stand_ins import Bench, Node, Reads, convergence_of, doc, echo_of, place, remote, write
 
 from quiesce.scheduler.breaker import MAX_WAITING_EVENTS, TRIP_EVENT
+from quiesce.scheduler.breaker_pairs import ActionPairs, Deadlines, Pair
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import BreakerStats, Cleared, ClearReason, Gate, Move, Tripped
 
@@ -289,6 +292,24 @@ def test_retirement_drops_the_deadline_that_an_evicted_pair_left(small: Bench) -
     small.breaker.housekeep(200)
 
 
+def test_a_pair_that_fell_quiet_before_retirement_is_reported_as_quiet(bench: Bench) -> None:
+    bench.trip(0, A)
+    bench.trip(100_000, B)
+    bench.breaker.retire(bench.node, 120_001)
+    assert [(event.document, event.reason) for event in bench.clears()] == [
+        (A, ClearReason.QUIET),
+        (B, ClearReason.RETIRED),
+    ]
+
+
+def test_retirement_reports_the_oldest_pair_first(bench: Bench) -> None:
+    bench.trip(0, A)
+    bench.trip(1, B)
+    bench.echo(2, A)
+    bench.breaker.retire(bench.node, 3)
+    assert [event.document for event in bench.clears()] == [B, A]
+
+
 # --- the bounded table ---
 
 
@@ -351,6 +372,29 @@ def test_a_convergence_does_not_lift_an_evicted_pairs_deadline(small: Bench) -> 
     assert not small.breaker.tracks(small.node)
     small.echo(20, A)
     assert small.converge(30, A) == Gate(100, Move.KEPT)
+
+
+def test_an_action_whose_last_deadline_has_passed_is_let_go(small: Bench) -> None:
+    node = Node()
+    gone = weakref.ref(node)
+    small.trip(0, A, node=node)
+    del node
+    fill_until_a_is_evicted(small, 10)
+    small.breaker.housekeep(99)
+    assert gone() is not None
+    small.breaker.housekeep(100)
+    assert gone() is None
+
+
+def test_a_pair_renewed_for_days_keeps_a_bounded_heap() -> None:
+    deadlines = Deadlines()
+    pair = Pair(ActionPairs(Node()), A, window_opened=0, last_echo=0, last_kickoff=0)
+    for at in range(10_000):
+        deadlines.set(pair, at)
+        assert deadlines.latest() == at
+    assert deadlines.entries <= 18
+    deadlines.set(pair, 3)
+    assert deadlines.latest() == 3
 
 
 def test_an_evicted_pair_starts_again_at_one(small: Bench) -> None:

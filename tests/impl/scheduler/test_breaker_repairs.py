@@ -9,7 +9,6 @@ from quiesce.scheduler.breaker_records import Cleared, ClearReason, Gate, Move
 from quiesce.scheduler.echo import Cause, Origin
 
 A, B, C, D = (doc(name) for name in "abcd")
-THREE_PAIRS = BreakerPolicy(echo_trip_threshold=2, max_echo_pairs=3)
 
 
 # --- evict_untripped_first ---
@@ -56,7 +55,10 @@ def test_kickoff_order_ignores_a_convergence_older_than_the_pairs_last_step() ->
     bench.apply(10, echo_of(kickoff=5))
     bench.apply(11, convergence_of(kickoff=4))
     assert bench.documents() == ["note"]
-    bench.apply(12, convergence_of(kickoff=5))
+    bench.apply(12, echo_of(kickoff=9))
+    bench.apply(13, convergence_of(kickoff=8))
+    assert bench.documents() == ["note"]
+    bench.apply(14, convergence_of(kickoff=9))
     assert bench.documents() == []
 
 

@@ -1,0 +1,1 @@
+"""The server: what several sessions share, in one database for each space."""

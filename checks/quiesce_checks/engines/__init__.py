@@ -1,0 +1,1 @@
+"""The engines: each takes a relation and answers with verdicts."""

@@ -12,6 +12,7 @@ from quiesce.protocol import Problem, ServerMessage, SessionReport, Watch, encod
 from quiesce.server.access import Actor, Claims
 from quiesce.server.engine import Key
 from quiesce.server.limits import Bucket
+from quiesce.server.tally import Rate
 
 
 class Connection:
@@ -112,7 +113,7 @@ class ServerSession:
     key_confirmed: bool = False
     capabilities: tuple[str, ...] = ()
     outcomes: Counter[str] = field(default_factory=Counter[str])
-    recent: deque[float] = field(default_factory=lambda: deque[float](maxlen=64))
+    rate: Rate = field(default_factory=Rate)
     reports: deque[FiledReport] = field(default_factory=deque[FiledReport])
     frames: int = 0
 

@@ -446,7 +446,7 @@ class Space:
             job.connection.send(verdict)
         if not decision.replayed:
             session.outcomes[verdict.outcome] += 1
-            session.recent.append(self.surroundings.clock())
+            session.rate.mark(self.surroundings.clock())
         session.decided = max(session.decided, verdict.local_seq)
         keys = owed.setdefault(session, set())
         for write in decision.writes:

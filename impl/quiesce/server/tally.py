@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
 from quiesce.commits import Outcome
+
+RATE_MS = 10_000.0
+"""The time constant of commit rates: what happened longer ago hardly counts."""
+
+
+class Rate:
+    """Events a second, averaged with exponential decay; two numbers, however many events."""
+
+    __slots__ = ("_at", "_weight")
+
+    def __init__(self) -> None:
+        self._weight = 0.0
+        self._at = 0.0
+
+    def mark(self, now: float) -> None:
+        """One event, at ``now`` milliseconds."""
+        self._weight = self._decayed(now) + 1
+        self._at = now
+
+    def per_second(self, now: float) -> float:
+        """The rate at ``now``."""
+        return self._decayed(now) * 1000 / RATE_MS
+
+    def _decayed(self, now: float) -> float:
+        return self._weight * math.exp(-max(0.0, now - self._at) / RATE_MS)
 
 
 @dataclass(slots=True)

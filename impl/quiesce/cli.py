@@ -1,0 +1,175 @@
+"""The runtime's commands: ``serve`` a store, and make a ``token`` for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from pathlib import Path as FilePath
+
+import click
+
+DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d)")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def duration_ms(text: str) -> float:
+    """``90s``, ``15m``, ``12h`` or ``30d`` in milliseconds. Raises ``click.BadParameter``."""
+    match = DURATION.fullmatch(text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise click.BadParameter(f"{text!r} is no duration: write a number and s, m, h or d, such as 12h")
+    return float(match[1]) * SECONDS[match[2]] * 1000
+
+
+@click.command()
+@click.option(
+    "--db",
+    "directory",
+    type=click.Path(file_okay=False, path_type=FilePath),
+    required=True,
+    help="Directory of the databases; made if it is missing.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    default=7447,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--dev", is_flag=True, help="Believe every client, whoever it says it is. Listens on loopback only."
+)
+@click.option(
+    "--key-file",
+    type=click.Path(dir_okay=False, path_type=FilePath),
+    help="Signing keys, newest first.  [default: keys, in the database directory]",
+)
+@click.option(
+    "--synchronous",
+    type=click.Choice(["FULL", "NORMAL", "OFF"]),
+    default="FULL",
+    show_default=True,
+    help="FULL: durable before acknowledged. NORMAL and OFF lose acknowledged commits when a machine fails.",
+)
+@click.option("--verbose", is_flag=True, help="Log every session and refusal, not only warnings.")
+def serve(
+    directory: FilePath,
+    host: str,
+    port: int,
+    dev: bool,
+    key_file: FilePath | None,
+    synchronous: str,
+    verbose: bool,
+) -> None:
+    """Serve the store: documents, commits and sync for any number of sessions.
+
+    Each space is one SQLite database in the directory. Clients connect to ws://HOST:PORT/sync; people look at
+    http://HOST:PORT/.
+    """
+    import structlog
+    import uvicorn
+
+    from quiesce.counts import Counts
+    from quiesce.server.serve import Misconfigured, Settings, build, listen, uvicorn_config
+    from quiesce.server.sqlite import SqliteOptions
+
+    level = logging.INFO if verbose else logging.WARNING
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
+    settings = Settings(
+        directory,
+        host,
+        port,
+        dev,
+        key_file,
+        SqliteOptions(synchronous=synchronous),  # type: ignore[arg-type]
+    )
+    try:
+        app, _ = build(settings, Counts(structlog.get_logger("quiesce")))
+        listener = listen(host, port)
+    except (Misconfigured, OSError) as error:
+        message = (
+            str(error) if isinstance(error, Misconfigured) else f"cannot listen on {host}:{port}: {error}"
+        )
+        raise click.ClickException(message) from None
+    if dev:
+        click.echo(
+            "development mode: every client is believed, whoever it says it is; only this machine can connect"
+        )
+    if synchronous != "FULL":
+        click.echo(f"synchronous={synchronous}: acknowledged commits may be lost when this machine fails")
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"quiesce serves {directory} on ws://{shown}:{listener.getsockname()[1]}/sync", nl=True)
+    server = uvicorn.Server(uvicorn_config(app, settings))
+    asyncio.run(server.serve(sockets=[listener]))
+
+
+@click.command()
+@click.option(
+    "--db",
+    "directory",
+    type=click.Path(file_okay=False, path_type=FilePath),
+    help="The server's database directory, which holds its keys.",
+)
+@click.option(
+    "--key-file", type=click.Path(dir_okay=False, path_type=FilePath), help="The keys, if they are elsewhere."
+)
+@click.option("--principal", required=True, help="Who the token is for.")
+@click.option(
+    "--space",
+    "spaces",
+    multiple=True,
+    metavar="NAME",
+    help="A space that it opens; may be given more than once. '*' is every space.",
+)
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(["space", "user", "session"]),
+    help="A scope that it reaches there.  [default: all three]",
+)
+@click.option("--read-only", is_flag=True, help="It may read and not write.")
+@click.option("--observe", is_flag=True, help="It may see the server's statistics.")
+@click.option(
+    "--expires", default="12h", show_default=True, help="How long it is good for: 90s, 15m, 12h, 30d."
+)
+def token(
+    directory: FilePath | None,
+    key_file: FilePath | None,
+    principal: str,
+    spaces: tuple[str, ...],
+    scopes: tuple[str, ...],
+    read_only: bool,
+    observe: bool,
+    expires: str,
+) -> None:
+    """Print a signed token, to be handed to a client."""
+    from quiesce.address import Scope
+    from quiesce.clock import wall_ms
+    from quiesce.server.access import ALL_SCOPES, Grant, load_keys, make_token
+    from quiesce.server.serve import KEY_FILE, ensure_keys
+
+    if key_file is None:
+        if directory is None:
+            raise click.UsageError("name the server's --db directory, or its --key-file")
+        key_file = directory / KEY_FILE
+        ensure_keys(key_file)
+    if not spaces and not observe:
+        raise click.UsageError("a token without --space opens nothing: name one, or '*' for all")
+    reached = frozenset(Scope(scope) for scope in scopes) or ALL_SCOPES
+    grant = Grant(reached, frozenset() if read_only else reached)
+    lifetime = duration_ms(expires)
+    try:
+        key = load_keys(key_file)[0]
+        made = make_token(
+            key,
+            principal,
+            dict.fromkeys(spaces, grant),
+            now_ms=wall_ms(),
+            lifetime_ms=lifetime,
+            observe=observe,
+        )
+    except (ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(made)

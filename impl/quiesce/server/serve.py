@@ -125,8 +125,8 @@ def build(settings: Settings, counts: Counts) -> tuple[Starlette, Hub]:
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises ``OSError``.
 
-    The protocol is named, and Nagle's algorithm off, because asyncio turns it off only on sockets that say that they
-    are TCP; without this every small reply would wait for a delayed acknowledgement of 40 ms.
+    The protocol is named, and Nagle's algorithm off, because asyncio turns it off only on sockets that say
+    that they are TCP; without this every small reply would wait for a delayed acknowledgement of 40 ms.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

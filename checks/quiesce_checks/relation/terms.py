@@ -8,6 +8,7 @@ the machine's word.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -61,10 +62,26 @@ class Term:
 
 
 table: dict[tuple[Any, ...], Term] = {}
+made = itertools.count()
+
+
+def forget() -> None:
+    """Drop the record of what was built, so that it does not grow from one relation to the next.
+
+    Terms that exist stay valid; they are merely no longer found when an equal one is built.
+    """
+    table.clear()
+    for term in (TRUE, FALSE):
+        table[("const", BOOL, term.data, None, None)] = term
 
 
 def make(
-    op: str, args: tuple[Term, ...], sort: str, data: Any = None, low: int | None = None, high: int | None = None
+    op: str,
+    args: tuple[Term, ...],
+    sort: str,
+    data: Any = None,
+    low: int | None = None,
+    high: int | None = None,
 ) -> Term:
     key = (op, sort, data, low, high, *[a.number for a in args]) if op in ("const", "var") else (
         op, *[a.number for a in args]
@@ -73,7 +90,7 @@ def make(
     if found is None:
         found = Term()
         found.op, found.args, found.sort, found.data = op, args, sort, data
-        found.low, found.high, found.number = low, high, len(table)
+        found.low, found.high, found.number = low, high, next(made)
         table[key] = found
     return found
 
@@ -229,6 +246,8 @@ def eq(a: Term, b: Term) -> Term:
             return ite(c, eq(x, b), eq(y, b))
         if a.op == "add" and is_const(a.args[1]):
             return eq(a.args[0], const(b.data - a.args[1].data))
+        if a.low is not None and a.high == b.data and a.high == a.low + 1:
+            return not_(eq(a, const(a.low)))  # of two values, the lower one is asked for
     return make("eq", (a, b) if is_const(b) or a.number < b.number else (b, a), BOOL)
 
 
@@ -249,12 +268,12 @@ def le(a: Term, b: Term) -> Term:
             return ite(c, le(x, b), le(y, b))
         if a.op == "add" and is_const(a.args[1]):
             return le(a.args[0], const(b.data - a.args[1].data))
+        if a.low == b.data:
+            return eq(a, b)
+        if a.high is not None and a.high == b.data + 1:
+            return not_(eq(a, const(a.high)))
     if is_const(a):
-        if b.op == "ite" and (is_const(b.args[1]) or is_const(b.args[2])):
-            c, x, y = b.args
-            return ite(c, le(a, x), le(a, y))
-        if b.op == "add" and is_const(b.args[1]):
-            return le(const(a.data - b.args[1].data), b.args[0])
+        return not_(le(b, const(a.data - 1)))  # one form for bounds, so that a bound and its opposite meet
     return make("le", (a, b), BOOL)
 
 
@@ -396,7 +415,8 @@ def substitute(roots: Iterable[Term], replacement: Callable[[Term], Term | None]
     new: dict[int, Term] = {}
     for term in walk(roots):
         if term.op == "var":
-            new[term.number] = replacement(term) or term
+            found = replacement(term)
+            new[term.number] = term if found is None else found
         elif term.args:
             new[term.number] = rebuild(term.op, tuple(new[arg.number] for arg in term.args))
         else:

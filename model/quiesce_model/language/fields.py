@@ -74,7 +74,9 @@ class Upto(Spec):
     def loose(self, name: str) -> Any:
         start = self.low if self.start is None else self.start
         if callable(start):
-            raise Misuse(f"{name} starts at a value that depends on constants: give it when the record is built")
+            raise Misuse(
+                f"{name} starts at a value that depends on constants: give it when the record is built"
+            )
         return start
 
 
@@ -242,7 +244,9 @@ def spec_of(item: Any) -> Spec:
         return OneOf(item, next(iter(item)))
     if isinstance(item, type) and hasattr(item, "__fields__"):
         return Part(item)
-    raise Misuse(f"{item!r} is no field: give a specifier such as flag() or upto(3), a record class or an enum")
+    raise Misuse(
+        f"{item!r} is no field: give a specifier such as flag() or upto(3), a record class or an enum"
+    )
 
 
 def flag(start: bool = False) -> Any:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
 from itertools import product
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from .fields import Bound, record_type, size_at
-from .outcome import Blocked, Misuse
+from .outcome import Blocked, Fault, Misuse
 from .types import Leaf, RecordType
 from .values import Age, Cells, Each, Home, Left, Record, Slot
 
@@ -175,8 +175,11 @@ def action(
             home.journal = []
             try:
                 method(self, *args, **kwargs)
-            except BaseException:
+            except BaseException as error:
                 home.undo()
+                fault = fault_of(error)
+                if fault is not None:
+                    raise fault from error
                 raise
             finally:
                 home.journal = None
@@ -187,6 +190,15 @@ def action(
     return declare
 
 
+def fault_of(error: BaseException) -> Fault | None:
+    """The fault that an error of plain Python is in the words of the language, if it is one."""
+    if isinstance(error, ZeroDivisionError):
+        return Fault("division", "division", "the divisor is 0")
+    if isinstance(error, AttributeError) and error.obj is None:
+        return Fault("absent", error.name or "value", "used while the value that holds it is absent")
+    return None
+
+
 def mark(info: PropertyInfo) -> Callable[[F], F]:
     def declare(method: F) -> F:
         setattr(method, MARK, info)
@@ -195,9 +207,20 @@ def mark(info: PropertyInfo) -> Callable[[F], F]:
     return declare
 
 
-def invariant(*rules: str) -> Callable[[F], F]:
-    """``(self) -> bool``: holds in every state."""
-    return mark(PropertyInfo("invariant", rules))
+def declared(kind: str, rules: tuple[Any, ...]) -> Any:
+    """A decorator that takes rule ids, or is put on a method as it is."""
+    if len(rules) == 1 and callable(rules[0]):
+        return mark(PropertyInfo(kind))(rules[0])
+    return mark(PropertyInfo(kind, rules))
+
+
+@overload
+def invariant(method: F, /) -> F: ...
+@overload
+def invariant(*rules: str) -> Callable[[F], F]: ...
+def invariant(*rules: Any) -> Any:
+    """``(self) -> bool``: holds in every state. ``rules`` are the ids of the rules that it speaks of."""
+    return declared("invariant", rules)
 
 
 def step_property(*rules: str, on: tuple[str, ...] | str = ()) -> Callable[[F], F]:
@@ -205,9 +228,13 @@ def step_property(*rules: str, on: tuple[str, ...] | str = ()) -> Callable[[F], 
     return mark(PropertyInfo("step", rules, (on,) if isinstance(on, str) else on))
 
 
-def reachable(*rules: str) -> Callable[[F], F]:
+@overload
+def reachable(method: F, /) -> F: ...
+@overload
+def reachable(*rules: str) -> Callable[[F], F]: ...
+def reachable(*rules: Any) -> Any:
     """``(self) -> bool``: holds in some state that can be reached; a check that never finds one fails."""
-    return mark(PropertyInfo("reachable", rules))
+    return declared("reachable", rules)
 
 
 def eventually(*rules: str, fair: tuple[str, ...] = ()) -> Callable[[F], F]:
@@ -278,6 +305,24 @@ def steps(machine: Machine) -> list[Step]:
 def apply(machine: Machine, step: Step) -> None:
     """Take a step. Raises Blocked (state unchanged) or Fault."""
     getattr(machine, step.action)(**dict(step.args))
+
+
+def judge(machine: Machine, name: str, before: Machine | None = None, step: Step | None = None) -> bool:
+    """Whether a property holds: of the machine's state, or of the step that led to it from ``before``.
+
+    Raises Fault where the property itself goes wrong.
+    """
+    method = getattr(machine, name)
+    try:
+        if before is None or step is None:
+            return bool(method())
+        wanted = method.__code__.co_varnames[2 : method.__code__.co_argcount]
+        return bool(method(before, **{key: value for key, value in step.args if key in wanted}))
+    except (ZeroDivisionError, AttributeError) as error:
+        fault = fault_of(error)
+        if fault is None:
+            raise
+        raise fault from error
 
 
 def layout(machine: Machine) -> RecordType:

@@ -18,7 +18,7 @@ class Fault(Exception):
     """The model itself is wrong here: a value leaves its domain, an absent value is used, an index is out of range.
 
     A fault is an outcome of its own, never a step; every reading of a model reports the same one.
-    ``kind`` is ``domain``, ``absent`` or ``index``; ``place`` names the field as the model does.
+    ``kind`` is ``domain``, ``absent``, ``index`` or ``division``; ``place`` names the field as the model does.
     """
 
     def __init__(self, kind: str, place: str, detail: str) -> None:

@@ -241,7 +241,9 @@ class RecordType(Type):
 
     def leaves(self, name: str, ghost: bool) -> Iterator[Leaf]:
         for member in self.members:
-            yield from member.type.leaves(f"{name}.{member.name}" if name else member.name, ghost or member.ghost)
+            yield from member.type.leaves(
+                f"{name}.{member.name}" if name else member.name, ghost or member.ghost
+            )
 
     def encode(self, value: Any, out: list[int]) -> None:
         for member, item in zip(self.members, value.items_, strict=True):
@@ -256,7 +258,8 @@ class RecordType(Type):
 
     def plain(self, value: Any) -> Any:
         return {
-            member.name: member.type.plain(item) for member, item in zip(self.members, value.items_, strict=True)
+            member.name: member.type.plain(item)
+            for member, item in zip(self.members, value.items_, strict=True)
         }
 
 

@@ -1,0 +1,740 @@
+"""Python's statements and functions into the typed statement form."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from quiesce_model.language.fields import record_type
+from quiesce_model.language.machine import Constant, Machine
+from quiesce_model.language.types import AgeType, EachType, LeftType, OptionalType, RecordType, Type
+from quiesce_model.language.values import Record
+
+from . import form
+from .expressions import ARITHMETIC, MISSING, NOTHING, Expressions
+from .form import Expr, Kind, Place, Statement
+from .relation import Site
+from .scope import (
+    AliasOf,
+    OptionalKey,
+    Scalar,
+    Scope,
+    Unbound,
+    kind_name,
+    kind_of,
+    merged,
+    optional_keys,
+    type_name,
+)
+from .source import Library
+
+STATEMENTS_OUTSIDE: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.While: ("while-loops are outside the modelling language", "bound the loop by a constant: for _ in range(self.size): …"),
+    ast.Break: ("break is outside the modelling language", "put the rest of the body under an if, or return from a method of its own"),
+    ast.Continue: ("continue is outside the modelling language", "put the rest of the body under an if"),
+    ast.Try: ("try is outside the modelling language", "test first, with an if or a require"),
+    ast.With: ("with is outside the modelling language", "write the statements without it"),
+    ast.Raise: ("raise is outside the modelling language", 'say what must hold: self.require(condition, "RULE-1")'),
+    ast.Assert: ("assert is outside the modelling language", "make it an @invariant, or a guard with self.require"),
+    ast.Import: ("import inside a method is outside the modelling language", "import at the top of the file"),
+    ast.ImportFrom: ("import inside a method is outside the modelling language", "import at the top of the file"),
+    ast.FunctionDef: ("a function inside a method is outside the modelling language", "make it a method or a function of the file"),
+    ast.AsyncFunctionDef: ("async is outside the modelling language", "make what happens later an action of its own"),
+    ast.ClassDef: ("a class inside a method is outside the modelling language", "declare it at the top of the file"),
+    ast.Global: ("global is outside the modelling language", "keep all state in fields of the machine"),
+    ast.Nonlocal: ("nonlocal is outside the modelling language", "keep all state in fields of the machine"),
+    ast.Delete: ("del is outside the modelling language", "assign None to an optional field, or .stop() an age"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A function with what its callers have to know."""
+
+    function: form.Function
+    kind: Kind
+    assigned: frozenset[OptionalKey]
+    writes: bool
+    terminates: bool
+
+
+class Elaborator(Expressions):
+    """Translates the methods of one machine class at one scope.
+
+    ``machine_type`` is the type of the machine's own fields; ``constants`` is anything that has the constants as
+    attributes (for the bounds of records that are built); ``without`` are the rules that are switched off.
+    ``rules`` collects every rule id that is met, with where it stands first.
+    """
+
+    def __init__(
+        self, machine: type[Machine], machine_type: RecordType, constants: Any, without: frozenset[str]
+    ) -> None:
+        self.machine = machine
+        self.machine_type = machine_type
+        self.constants = constants
+        self.without = without
+        self.rules: dict[str, Site] = {}
+        self.library = Library()
+        self.aliased: dict[str, OptionalKey | None] = {}
+        self.root_types: dict[str, Type] = {"self": machine_type, "before": machine_type}
+        self.done: dict[Any, Translated] = {}
+        self.running: list[Any] = []
+        self.scopes = 0
+
+    def method(self, name: str, arguments: Mapping[str, Kind], before: bool = False) -> Translated:
+        """Translate a method of the machine. ``arguments`` are its scalar parameters; ``before`` says that the first
+        parameter after self is the machine before the step."""
+        function = inspect.unwrap(inspect.getattr_static(self.machine, name))
+        source = self.library.source(function)
+        given: dict[str, Kind | Place] = {}
+        names = [arg.arg for arg in source.node.args.args]
+        site = source.site()
+        if not names:
+            source.error(source.node, f"{name} has no self", "give it self as its first parameter")
+        given[names[0]] = Place("self", (), self.machine_type, site)
+        if before:
+            if len(names) < 2:
+                source.error(
+                    source.node, f"{name} judges steps and has no `before`", "write def …(self, before): …"
+                )
+            given[names[1]] = Place("before", (), self.machine_type, site)
+        for parameter in names[len(given) :]:
+            if parameter not in arguments:
+                listed = ", ".join(arguments) or "none"
+                source.error(
+                    source.node,
+                    f"nothing says what the parameter {parameter!r} of {name} ranges over",
+                    f"declare it: @action({parameter}=…)"
+                    if not before
+                    else f"the steps that it judges have: {listed}",
+                )
+            given[parameter] = arguments[parameter]
+        for parameter in arguments:
+            if parameter not in names and not before:
+                source.error(
+                    source.node, f"{name} has no parameter {parameter!r}", "add it, or take it out of @action"
+                )
+        return self.translate(function, given)
+
+    def translate(self, function: Callable[..., Any], given: Mapping[str, Kind | Place]) -> Translated:
+        """One function at given kinds of arguments; each is translated once."""
+        key = (
+            function,
+            tuple((n, (g.type, not g.steps and g.root in ("self", "before") and g.root) if isinstance(g, Place) else g) for n, g in given.items()),
+        )  # fmt: skip
+        found = self.done.get(key)
+        if found is not None:
+            return found
+        source = self.library.source(function)
+        if key in self.running:
+            source.error(
+                source.node,
+                f"{function.__name__} calls itself",
+                "bound the depth: write the levels out or loop over a range",
+            )
+        self.running.append(key)
+        self.scopes += 1
+        scope = Scope(source, self.scopes)
+        parameters: list[str] = []
+        with self.inside(scope):
+            for name, argument in given.items():
+                slot = scope.slot(name)
+                parameters.append(slot)
+                if isinstance(argument, Place):
+                    if argument.root in ("self", "before") and not argument.steps:
+                        scope.names[name] = AliasOf(argument)
+                    else:
+                        scope.names[name] = self.alias(
+                            slot, argument.type, self.optional_key(argument), source.node
+                        )
+                else:
+                    scope.names[name] = Scalar(form.Local(slot, argument, source.site()), argument)
+            body, ends = self.block(source.node.body)
+            kind = self.return_kind(scope, ends)
+        self.running.pop()
+        made = form.Function(function.__name__, tuple(parameters), body, source.site())
+        found = Translated(made, kind, frozenset(scope.assigned), scope.writes, ends)
+        self.done[key] = found
+        return found
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        outer = getattr(self, "scope", None)
+        self.scope = scope
+        yield
+        if outer is not None:
+            self.scope = outer
+
+    def return_kind(self, scope: Scope, ends: bool) -> Kind:
+        kind: Kind | None = None
+        for node, value in scope.returns:
+            if value is None:
+                continue
+            if isinstance(value, Place):
+                self.error(
+                    node,
+                    "a part of the state is returned from the middle of a function",
+                    "return its index, or make the function a single return",
+                )
+            kind = value.kind if kind is None else self.common(node, kind, value.kind)
+        if kind is None:
+            return NOTHING
+        if not ends or any(value is None for _, value in scope.returns):
+            self.error(
+                scope.source.node,
+                f"{scope.source.node.name} returns a value on some ways only",
+                "return on every way",
+            )
+        return kind
+
+    # Blocks
+
+    def block(self, nodes: list[ast.stmt]) -> tuple[tuple[Statement, ...], bool]:
+        """The statements, and whether every way through them returns."""
+        made: list[Statement] = []
+        for node in nodes:
+            statements, ends = self.statement(node)
+            made.extend(statements)
+            if ends:
+                return tuple(made), True
+        return tuple(made), False
+
+    def statement(self, node: ast.stmt) -> tuple[list[Statement], bool]:
+        outside = STATEMENTS_OUTSIDE.get(type(node))
+        if outside is not None:
+            self.error(node, *outside)
+        match node:
+            case ast.Assign():
+                return self.assign(node), False
+            case ast.AnnAssign():
+                if node.value is None:
+                    return [], False
+                return self.assign_one(node.target, node.value), False
+            case ast.AugAssign():
+                return self.augmented(node), False
+            case ast.If():
+                return self.if_(node)
+            case ast.Match():
+                return self.match(node)
+            case ast.For():
+                return self.for_(node)
+            case ast.Return():
+                return self.return_(node), True
+            case ast.Expr():
+                return self.expression(node), False
+            case ast.Pass():
+                return [], False
+            case _:
+                self.error(
+                    node, f"{type(node).__name__} is outside the modelling language", "see docs/language.md"
+                )
+
+    def if_(self, node: ast.If) -> tuple[list[Statement], bool]:
+        test = self.condition(node.test)
+        (then, then_ends), (other, other_ends) = self.branches([node.body, node.orelse])
+        return [form.If(test, then, other, self.site(node))], then_ends and other_ends
+
+    def branches(self, bodies: list[list[ast.stmt]]) -> list[tuple[tuple[Statement, ...], bool]]:
+        """Translate alternatives from the same names; afterwards only names that mean the same on all are bound."""
+        start = dict(self.scope.names)
+        made: list[tuple[tuple[Statement, ...], bool]] = []
+        after: dict[str, Any] | None = None
+        for body in bodies:
+            self.scope.names = dict(start)
+            block, ends = self.block(body)
+            made.append((block, ends))
+            if not ends:
+                after = self.scope.names if after is None else merged(after, self.scope.names)
+        self.scope.names = start if after is None else after
+        return made
+
+    def match(self, node: ast.Match) -> tuple[list[Statement], bool]:
+        """A match on the members of an enum (or numbers) is a chain of ifs."""
+        subject = self.value(node.subject)
+        slot = f"{self.scope.slot('match')}{node.lineno}"
+        held = form.Local(slot, subject.kind, self.site(node))
+        tests: list[Expr | None] = []
+        for case in node.cases:
+            if case.guard is not None:
+                self.error(
+                    case.pattern,
+                    "a case with an if is outside the modelling language",
+                    "put the if inside the case",
+                )
+            tests.append(self.pattern(case.pattern, held))
+        made = self.branches([case.body for case in node.cases] + ([[]] if tests[-1] is not None else []))
+        if tests[-1] is not None:
+            tests.append(None)
+        chain: tuple[Statement, ...] = made[-1][0]
+        for test, (body, _) in list(zip(tests, made, strict=True))[-2::-1]:
+            assert test is not None
+            chain = (form.If(test, body, chain, self.site(node)),)
+        exhaustive = len(tests) == len(node.cases)
+        return [form.SetLocal(slot, subject, self.site(node)), *chain], exhaustive and all(
+            ends for _, ends in made
+        )
+
+    def pattern(self, pattern: ast.pattern, subject: Expr) -> Expr | None:
+        """The condition under which a case is taken, None for ``_``."""
+        match pattern:
+            case ast.MatchAs(pattern=None, name=None):
+                return None
+            case ast.MatchValue():
+                value = self.value(pattern.value)
+                if value.kind != subject.kind:
+                    self.error(
+                        pattern,
+                        f"the case is {kind_name(value.kind)}, the subject {kind_name(subject.kind)}",
+                        "match a member of the subject's enum",
+                    )
+                return form.Compare("==", subject, value, bool, self.site(pattern))
+            case ast.MatchSingleton() if isinstance(pattern.value, bool):
+                return form.Compare(
+                    "==", subject, self.literal(pattern.value, pattern), bool, self.site(pattern)
+                )
+            case ast.MatchOr():
+                parts = [self.pattern(part, subject) for part in pattern.patterns]
+                if any(part is None for part in parts):
+                    return None
+                return form.Junction("or", tuple(cast(list[Expr], parts)), bool, self.site(pattern))
+            case _:
+                self.error(
+                    pattern,
+                    "this pattern is outside the modelling language",
+                    "match members of an enum, or numbers",
+                )
+
+    def for_(self, node: ast.For) -> tuple[list[Statement], bool]:
+        if node.orelse:
+            self.error(
+                node.orelse[0],
+                "else after a loop is outside the modelling language",
+                "write it after the loop",
+            )
+        before = dict(self.scope.names)
+        loop = self.loop(node.target, node.iter)
+        body, _ = self.block(node.body)
+        bound = self.scope.names
+        self.scope.names = {}
+        for name, binding in bound.items():
+            if (name in before and (before[name] == binding or isinstance(binding, Unbound))) or (
+                name in before and isinstance(before[name], Scalar) and isinstance(binding, Scalar)
+            ):
+                self.scope.names[name] = binding
+            else:
+                self.scope.names[name] = Unbound(
+                    f"{name} is bound inside the loop only", f"bind {name} before the loop"
+                )
+        return [form.For(loop, body, self.site(node))], False
+
+    def return_(self, node: ast.Return) -> list[Statement]:
+        value: Expr | Place | None = None
+        if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+            found = self.operand(node.value)
+            value = found
+            if isinstance(found, Place) and (kind_of(found.type) is not None):
+                value = self.read(found, node.value)
+        self.scope.returns.append((node, value))
+        return [form.Return(value, self.site(node))]
+
+    # Expressions as statements
+
+    def expression(self, node: ast.Expr) -> list[Statement]:
+        call = node.value
+        if isinstance(call, ast.Constant):
+            return []  # a docstring, or …
+        if not isinstance(call, ast.Call):
+            self.error(node, f"{self.text(call)} has no effect", "assign it, or take it out")
+        if isinstance(call.func, ast.Attribute) and self.static(call.func.value) is MISSING:
+            owner = self.operand(call.func.value)
+            if isinstance(owner, Place):
+                if isinstance(owner.type, OptionalType):
+                    owner = self.payload(owner)
+                special = self.special(call, call.func, owner)
+                if special is not None:
+                    return special
+        made = self.any_call(call)
+        if isinstance(made, form.Call):
+            return [form.Do(made, self.site(node))]
+        if isinstance(made, Place):
+            self.error(node, f"{self.text(call)} has no effect", "assign it, or take it out")
+        self.error(node, f"{self.text(call)} has no effect", "assign it, or take it out")
+
+    def special(self, call: ast.Call, func: ast.Attribute, owner: Place) -> list[Statement] | None:
+        """Methods that the language itself has."""
+        site = self.site(call)
+        match owner.type:
+            case AgeType() if func.attr in ("start", "stop") and not call.args:
+                leaf = self.literal(0 if func.attr == "start" else -1, call)
+                return [self.written(form.Assign(owner, leaf, False, site))]
+            case LeftType() if func.attr == "set" and len(call.args) == 1:
+                return [self.written(form.Assign(owner, self.number(call.args[0]), True, site))]
+            case LeftType() if func.attr == "clear" and not call.args:
+                return [self.written(form.Assign(owner, self.literal(0, call), False, site))]
+            case RecordType() if issubclass(owner.type.record, Machine) and func.attr == "require":
+                return [self.require(call)]
+            case RecordType() if issubclass(owner.type.record, Machine) and func.attr == "elapse":
+                self.error(
+                    call,
+                    "time passes by itself, not in an action",
+                    "take it out: elapse is an action of every timed machine",
+                )
+            case RecordType():
+                return None
+            case AgeType() | LeftType():
+                self.error(
+                    call,
+                    f"{self.text(func)}() is no method of {type_name(owner.type)}",
+                    "ages have start() and stop(), rests set(n) and clear()",
+                )
+            case _:
+                return None
+
+    def require(self, call: ast.Call) -> Statement:
+        if not 1 <= len(call.args) <= 2:
+            self.error(
+                call, "require takes a condition and a rule's id", 'write self.require(condition, "RULE-1")'
+            )
+        rule = ""
+        if len(call.args) == 2 or call.keywords:
+            rule = self.rule_id(call, 1)
+        return form.Require(self.condition(call.args[0]), rule, rule in self.without, self.site(call))
+
+    # Assignments
+
+    def written(self, statement: Statement) -> Statement:
+        self.scope.writes = True
+        return statement
+
+    def assign(self, node: ast.Assign) -> list[Statement]:
+        target = node.targets[0]
+        if isinstance(target, ast.Tuple):
+            if (
+                not isinstance(node.value, ast.Tuple)
+                or len(node.value.elts) != len(target.elts)
+                or len(node.targets) > 1
+            ):
+                self.error(
+                    node, "the two sides of a tuple assignment have to match", "write one assignment for each"
+                )
+            made: list[Statement] = []
+            held: list[Expr] = []
+            for number, item in enumerate(node.value.elts):
+                value = self.value(item)
+                slot = f"{self.scope.slot('held')}{node.lineno}.{number}"
+                made.append(form.SetLocal(slot, value, self.site(item)))
+                held.append(form.Local(slot, value.kind, self.site(item)))
+            for place, value in zip(target.elts, held, strict=True):
+                made.extend(self.assign_value(place, value, node))
+            return made
+        if len(node.targets) > 1:
+            value = self.value(node.value)
+            slot = f"{self.scope.slot('held')}{node.lineno}"
+            local = form.Local(slot, value.kind, self.site(node))
+            return [
+                form.SetLocal(slot, value, self.site(node)),
+                *(s for place in node.targets for s in self.assign_value(place, local, node)),
+            ]
+        return self.assign_one(target, node.value)
+
+    def assign_one(self, target: ast.expr, value: ast.expr) -> list[Statement]:
+        if isinstance(target, ast.Name):
+            return self.bind(target, value)
+        place = self.target(target)
+        if isinstance(value, ast.Constant) and value.value is None:
+            if not isinstance(place.type, OptionalType):
+                self.error(value, f"{self.text(target)} cannot be None", "declare the field with optional(…)")
+            return [self.composite(form.Clear(place, self.site(target)), place)]
+        built = self.built(value, place)
+        if built is not None:
+            return [self.composite(built, place)]
+        found = self.operand(value)
+        if isinstance(found, Place) and (kind_of(found.type) is None or found.type == place.type):
+            return [self.copied(target, place, found, value)]
+        return self.assign_value(target, self.read(found, value), value)
+
+    def copied(self, target: ast.expr, place: Place, found: Place, node: ast.AST) -> Statement:
+        bare = place.type.item if isinstance(place.type, OptionalType) else place.type
+        source = found.type.item if isinstance(found.type, OptionalType) else found.type
+        if self.shape(bare) != self.shape(source) or (
+            isinstance(found.type, OptionalType) and not isinstance(place.type, OptionalType)
+        ):
+            if isinstance(found.type, OptionalType) and self.shape(bare) == self.shape(source):
+                found = self.payload(found)
+            else:
+                self.error(
+                    node,
+                    f"{self.text(node)} is {type_name(found.type)}, where {type_name(place.type)} belongs",
+                    f"give {type_name(place.type)}",
+                )
+        if kind_of(place.type) is not None:
+            kind = kind_of(found.type)
+            assert kind is not None
+            return self.composite(
+                form.Assign(place, form.Read(found, kind, self.site(node)), True, self.site(target)), place
+            )
+        return self.composite(form.CopyValue(place, found, self.site(target)), place)
+
+    def shape(self, type: Type) -> Any:
+        """What two types have to share for one to be copied into the other."""
+        match type:
+            case RecordType():
+                return type.record
+            case EachType():
+                return (type.size, self.shape(type.item))
+            case OptionalType():
+                return ("optional", self.shape(type.item))
+            case _:
+                return kind_of(type)
+
+    def composite(self, statement: Statement, place: Place) -> Statement:
+        """Note what optional members an assignment touches, and unbind aliases into them."""
+        keys = optional_keys(place.type)
+        if isinstance(place.type, OptionalType):
+            key = self.optional_key(place)
+            if key is not None:
+                keys.add(key)
+        self.scope.assigned |= keys
+        self.scope.forget(keys)
+        return self.written(statement)
+
+    def built(self, value: ast.expr, place: Place) -> form.Build | None:
+        """``Record(member=…)`` on the right of an assignment."""
+        if not isinstance(value, ast.Call) or (
+            isinstance(value.func, ast.Attribute) and self.static(value.func) is MISSING
+        ):
+            return None
+        record = self.static(value.func)
+        if not (isinstance(record, type) and issubclass(record, Record)):
+            return None
+        target = place.type.item if isinstance(place.type, OptionalType) else place.type
+        if not isinstance(target, RecordType) or target.record is not record:
+            self.error(
+                value,
+                f"a {record.__name__} does not belong into {type_name(place.type)}",
+                f"give {type_name(place.type)}",
+            )
+        if value.args:
+            self.error(value, "a record's fields are given by name", f"write {record.__name__}(name=value)")
+        members: dict[int, Expr | Place | form.Build | None] = {}
+        positions = {member.name: (n, member.type) for n, member in enumerate(target.members)}
+        for keyword in value.keywords:
+            if keyword.arg not in positions:
+                listed = ", ".join(positions)
+                self.error(
+                    value, f"{record.__name__} has no field {keyword.arg!r}", f"its fields are: {listed}"
+                )
+            position, member_type = positions[keyword.arg]
+            steps = (*place.steps, form.Field(position, keyword.arg))
+            inner = Place(place.root, steps, member_type, self.site(keyword.value))
+            members[position] = self.member_value(keyword.value, inner)
+        return form.Build(place, members, self.site(value))
+
+    def member_value(self, node: ast.expr, place: Place) -> Expr | Place | form.Build | None:
+        if isinstance(node, ast.Constant) and node.value is None and isinstance(place.type, OptionalType):
+            return None
+        built = self.built(node, place)
+        if built is not None:
+            return built
+        found = self.operand(node)
+        if isinstance(found, Place) and kind_of(found.type) is None:
+            return found
+        value = self.read(found, node)
+        type = place.type.item if isinstance(place.type, OptionalType) else place.type
+        if not self.fits(type, value.kind):
+            self.member_type_error(node, type, value.kind)
+        return value
+
+    def target(self, node: ast.expr) -> Place:
+        if isinstance(node, ast.Attribute):
+            owner = self.operand(node.value)
+            if isinstance(owner, Place):
+                type = owner.type.item if isinstance(owner.type, OptionalType) else owner.type
+                if isinstance(type, RecordType):
+                    found = inspect.getattr_static(type.record, node.attr, None)
+                    if isinstance(found, Constant):
+                        self.error(node, f"{node.attr} is a constant", "make it a field, if it is to change")
+        place = self.operand(node)
+        if isinstance(place, Place):
+            if self.goes_before(place.root):
+                self.error(
+                    node,
+                    "the state before a step cannot be changed",
+                    "assign to fields of self, in an action",
+                )
+            return place
+        self.error(
+            node,
+            f"{self.text(node)} cannot be assigned",
+            "assign to a field of the machine or to a local name",
+        )
+
+    def goes_before(self, root: str) -> bool:
+        return root == "before"
+
+    def assign_value(self, target: ast.expr, value: Expr, node: ast.AST) -> list[Statement]:
+        if isinstance(target, ast.Name):
+            return self.bind_value(target, value)
+        place = self.target(target)
+        type = place.type.item if isinstance(place.type, OptionalType) else place.type
+        if not self.fits(type, value.kind):
+            self.member_type_error(node, type, value.kind)
+        return [self.composite(form.Assign(place, value, True, self.site(target)), place)]
+
+    def bind(self, target: ast.Name, value: ast.expr) -> list[Statement]:
+        if isinstance(value, ast.Constant) and value.value is None:
+            self.error(
+                value,
+                f"{target.id} = None has no meaning here",
+                "keep what may be absent in an optional field",
+            )
+        record = (
+            self.static(value.func)
+            if isinstance(value, ast.Call) and not isinstance(value.func, ast.Attribute)
+            else None
+        )
+        if isinstance(record, type) and issubclass(record, Record):
+            self.error(
+                value, "a record that is built has to be put somewhere", "assign it to a field of the machine"
+            )
+        found = self.operand(value)
+        if isinstance(found, Place) and (
+            kind_of(found.type) is None or isinstance(found.type, AgeType | LeftType)
+        ):
+            slot = self.scope.slot(target.id)
+            previous = self.scope.names.get(target.id)
+            if isinstance(previous, Scalar):
+                self.error(target, f"{target.id} was a value and now stands for a place", "use another name")
+            key = self.optional_key(found)
+            if not found.steps and found.root in ("self", "before"):
+                self.scope.names[target.id] = AliasOf(found)
+                return []
+            slot = f"{slot}@{target.lineno}.{target.col_offset}"
+            self.scope.names[target.id] = self.alias(slot, found.type, key, target)
+            return [form.Alias(slot, found, self.site(target))]
+        return self.bind_value(target, self.read(found, value))
+
+    def bind_value(self, target: ast.Name, value: Expr) -> list[Statement]:
+        slot = self.scope.slot(target.id)
+        previous = self.scope.names.get(target.id)
+        kind = value.kind
+        if kind == "age":
+            self.error(target, "an age is no number to keep", "compare it where it is needed")
+        if isinstance(previous, AliasOf):
+            self.error(target, f"{target.id} stood for a place and is now a value", "use another name")
+        if isinstance(previous, Scalar) and previous.kind != kind:
+            if not {previous.kind, kind} <= {int, bool}:
+                self.error(
+                    target,
+                    f"{target.id} was {kind_name(previous.kind)} and is now {kind_name(kind)}",
+                    "use another name",
+                )
+            kind = int
+        self.scope.names[target.id] = Scalar(form.Local(slot, kind, self.site(target)), kind)
+        return [form.SetLocal(slot, value, self.site(target))]
+
+    def augmented(self, node: ast.AugAssign) -> list[Statement]:
+        op = ARITHMETIC.get(type(node.op))
+        if op is None:
+            self.error(node, f"{self.text(node)} is outside the modelling language", "use += -= *= //= %=")
+        current = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node.target)
+        for inner in ast.walk(current):
+            ast.copy_location(inner, node.target)
+        value = form.Arithmetic(op, self.number(current), self.number(node.value), int, self.site(node))
+        return self.assign_value(node.target, value, node)
+
+    # Calls
+
+    def call_function(
+        self,
+        node: ast.AST,
+        function: Callable[..., Any],
+        args: list[Expr | Place],
+        keywords: dict[str, Expr | Place],
+    ) -> Expr | Place | form.Call:
+        """A call, inlined: a function that is a single return of a place stands for that place."""
+        function = inspect.unwrap(function)
+        source = self.library.source(function)
+        given = self.matched(node, function, source.node, args, keywords)
+        as_place = self.place_returned(function, given)
+        if as_place is not None:
+            return as_place
+        kinds: dict[str, Kind | Place] = {n: a if isinstance(a, Place) else a.kind for n, a in given.items()}
+        translated = self.translate(function, kinds)
+        self.scope.assigned |= translated.assigned
+        self.scope.writes = self.scope.writes or translated.writes
+        self.scope.forget(set(translated.assigned))
+        return form.Call(translated.function, tuple(given.values()), translated.kind, self.site(node))
+
+    def matched(
+        self,
+        node: ast.AST,
+        function: Callable[..., Any],
+        definition: ast.FunctionDef,
+        args: list[Expr | Place],
+        keywords: dict[str, Expr | Place],
+    ) -> dict[str, Expr | Place]:
+        """Arguments by parameter, defaults filled in."""
+        spec = definition.args
+        if spec.vararg or spec.kwarg:
+            self.error(node, f"{definition.name} takes * or **", "give it plain parameters")
+        names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        keyword_only = [a.arg for a in spec.kwonlyargs]
+        given: dict[str, Expr | Place] = dict(zip(names, args, strict=False))
+        if len(args) > len(names):
+            self.error(
+                node, f"{definition.name} takes {len(names)} arguments, not {len(args)}", "correct the call"
+            )
+        for name, value in keywords.items():
+            if name not in (*names, *keyword_only) or name in given:
+                self.error(
+                    node, f"{definition.name} has no parameter {name!r} to give here", "correct the call"
+                )
+            given[name] = value
+        defaults = dict(
+            zip(names[len(names) - len(spec.defaults) :], function.__defaults__ or (), strict=False)
+        )
+        defaults |= function.__kwdefaults__ or {}
+        ordered: dict[str, Expr | Place] = {}
+        for name in (*names, *keyword_only):
+            if name in given:
+                ordered[name] = given[name]
+                continue
+            default = self.of_static(defaults[name], node) if name in defaults else None
+            if default is None:
+                self.error(node, f"{definition.name} misses the argument {name!r}", "give it")
+            ordered[name] = default
+        return ordered
+
+    def place_returned(self, function: Callable[..., Any], given: dict[str, Expr | Place]) -> Place | None:
+        source = self.library.source(function)
+        body = [
+            n for n in source.node.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
+        ]
+        if (
+            len(body) != 1
+            or not isinstance(body[0], ast.Return)
+            or not isinstance(body[0].value, ast.Attribute | ast.Subscript)
+        ):
+            return None
+        self.scopes += 1
+        scope = Scope(source, self.scopes)
+        for name, argument in given.items():
+            scope.names[name] = (
+                AliasOf(argument, self.optional_key(argument))
+                if isinstance(argument, Place)
+                else Scalar(argument, argument.kind)
+            )
+        with self.inside(scope):
+            found = self.operand(body[0].value)
+        if isinstance(found, Place) and kind_of(found.type) is None:
+            return found
+        return None
+
+
+def machine_type(machine: type[Machine], constants: Any) -> RecordType:
+    return record_type(machine, constants)

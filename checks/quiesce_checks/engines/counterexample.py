@@ -19,9 +19,7 @@ def machine_of(relation: Relation, run: Run, unchecked: tuple[str, ...] = ()) ->
     given = relation.machine
     flags = {term.data for term in relation.constants if term.sort is BOOL}
     found: dict[str, Any] = {name: bool(value) if name in flags else value for name, value in run.constants}
-    return type(given)(
-        without=given.without_, unchecked=given.unchecked_ + unchecked, **(given.constants_ | found)
-    )
+    return type(given)(without=given.without_, unchecked=given.unchecked_ + unchecked, **(given.constants_ | found))
 
 
 def steps_of(relation: Relation, run: Run) -> tuple[Step, ...]:
@@ -112,8 +110,7 @@ def witness(relation: Relation, run: Run, judged: Property, unchecked: tuple[str
     trace = replayed(relation, run, machine)
     if python_says(trace.machine, machine, judged, None) is False:
         raise Disagreement(
-            f"{relation.name}: {judged.name} holds after the solver's {trace.length} steps"
-            " and not under plain Python"
+            f"{relation.name}: {judged.name} holds after the solver's {trace.length} steps and not under plain Python"
         )
     return Trace(machine, trace.states, trace.steps, notes=notes_of(run))
 
@@ -152,9 +149,7 @@ def faulting(relation: Relation, run: Run, judged: Property, machine: Machine) -
         )
     ]
     text = f"starts outside its domain: {', '.join(outside)}"
-    return Trace(
-        machine, trace.states, trace.steps, Failure(judged.name, text, judged.site), notes=notes_of(run)
-    )
+    return Trace(machine, trace.states, trace.steps, Failure(judged.name, text, judged.site), notes=notes_of(run))
 
 
 def fault_in(relation: Relation, run: Run) -> tuple[Step, Exit] | None:

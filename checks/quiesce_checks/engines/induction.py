@@ -73,15 +73,11 @@ class StepCase:
             self.solver.add(*unrolling.step(at))
         self.hypotheses = {of.name: self.literal("if", of, self.before(of)) for of in candidates}
         self.last_steps = {
-            of.name: self.literal("last", of, [unrolling.holds(of, k - 1)])
-            for of in candidates
-            if of.steps is not None
+            of.name: self.literal("last", of, [unrolling.holds(of, k - 1)]) for of in candidates if of.steps is not None
         }
         self.known = {of.name: self.literal("known", of, self.everywhere(of)) for of in proved}
         self.wrong = {
-            of.name: self.literal(
-                "not", of, [self.session.no(unrolling.holds(of, k if of.steps is None else k - 1))]
-            )
+            of.name: self.literal("not", of, [self.session.no(unrolling.holds(of, k if of.steps is None else k - 1))])
             for of in candidates
         }
         self.names = {

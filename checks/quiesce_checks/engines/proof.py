@@ -68,11 +68,7 @@ def classify_cti(cti: Cti, exploration: Exploration) -> str:
     scope``: a lemma is missing. ``outside the scope``: the example has other constants than the exploration.
     """
     there, here = cti.trace.machine, exploration.machine
-    if (
-        type(there) is not type(here)
-        or there.constants_ != here.constants_
-        or there.without_ != here.without_
-    ):
+    if type(there) is not type(here) or there.constants_ != here.constants_ or there.without_ != here.without_:
         return "outside the scope"
     first = saturate(cti.trace.states[0], exploration.limits)
     return "reachable" if first in exploration.states else "not reachable at this scope"
@@ -125,9 +121,7 @@ class Attempt:
 
     def open(self) -> list[Property]:
         """The properties that no violation was found of, and that are neither proved nor given up."""
-        return [
-            of for of in self.search.pending if of.name not in self.proved and of.name not in self.given_up
-        ]
+        return [of for of in self.search.pending if of.name not in self.proved and of.name not in self.given_up]
 
     def base(self, depth: int) -> None:
         """Search the runs of up to ``depth`` steps."""
@@ -214,9 +208,7 @@ def tried(relation: Relation, lemmas: Sequence[str | Property] | None) -> list[P
     """The lemmas of a run: all properties of the machine, or those given, and ``no_fault``."""
     if lemmas is None:
         return chosen(relation, None, JUDGED)
-    named = [
-        lemma if isinstance(lemma, Property) else chosen(relation, [lemma], JUDGED)[0] for lemma in lemmas
-    ]
+    named = [lemma if isinstance(lemma, Property) else chosen(relation, [lemma], JUDGED)[0] for lemma in lemmas]
     return [*named, no_fault(relation)]
 
 
@@ -228,9 +220,7 @@ def answer(attempt: Attempt, of: Property, certain: bool) -> Proof:
     notes = [version()]
     safe = NO_FAULT in attempt.proved
     if of.name != NO_FAULT and of.name not in attempt.violated:
-        notes.append(
-            f"{NO_FAULT} proved" if safe else f"{NO_FAULT} not proved: faults are only left out as steps"
-        )
+        notes.append(f"{NO_FAULT} proved" if safe else f"{NO_FAULT} not proved: faults are only left out as steps")
     if not certain:
         notes.append("not shown that steps stay in the domains: the solver gave no answer")
     if of.name in attempt.proved:
@@ -244,9 +234,7 @@ def answer(attempt: Attempt, of: Property, certain: bool) -> Proof:
         if step.needs:
             notes.append("rests on " + ", ".join(step.needs))
         sure = Outcome.PROVED if certain else Outcome.INCONCLUSIVE
-        return Proof(
-            relation.name, of.name, sure, ENGINE, how, seconds, notes=tuple(notes), k=step.k, needs=step.needs
-        )
+        return Proof(relation.name, of.name, sure, ENGINE, how, seconds, notes=tuple(notes), k=step.k, needs=step.needs)
     if of.name in attempt.violated:
         run = attempt.violated[of.name].run
         trace = violation(relation, run, of, dropped)
@@ -273,9 +261,7 @@ def answer(attempt: Attempt, of: Property, certain: bool) -> Proof:
         cti = Cti(of.name, step.k, from_anywhere(relation, step.run, of, dropped), step.assumed)
     reasons.append(reached(of, lost[0].depth - 1 if lost else attempt.search.depth - 1))
     how = f"{'; '.join(reasons)}, {where}"
-    return Proof(
-        relation.name, of.name, Outcome.INCONCLUSIVE, ENGINE, how, seconds, notes=tuple(notes), cti=cti
-    )
+    return Proof(relation.name, of.name, Outcome.INCONCLUSIVE, ENGINE, how, seconds, notes=tuple(notes), cti=cti)
 
 
 def vacuous(relation: Relation, of: Property, dropped: tuple[str, ...]) -> Proof:

@@ -203,9 +203,7 @@ class Translation:
             case "mod":
                 return self.floored(term.args[1], remainder(*args), args[1])
             case _:
-                raise ValueError(
-                    f"the solver knows no operation {term.op!r}: translate it in Translation.node"
-                )
+                raise ValueError(f"the solver knows no operation {term.op!r}: translate it in Translation.node")
 
     def floored(self, divisor: Term, result: tuple[Formula, Formula], b: Formula) -> Formula:
         """Python rounds a quotient down; Z3 keeps the remainder from being negative. They differ for b < 0.

@@ -51,13 +51,9 @@ class Unrolling:
         self.relation = relation
         self.session = session
         self.constants = {
-            term.data: session.variable(term.data, term.sort)
-            for term in relation.constants
-            if term.op == "var"
+            term.data: session.variable(term.data, term.sort) for term in relation.constants if term.op == "var"
         }
-        self.inputs = {
-            term.data: term for action in relation.actions for term in action.inputs if term.op == "var"
-        }
+        self.inputs = {term.data: term for action in relation.actions for term in action.inputs if term.op == "var"}
         self.template: dict[str, Formula] = {}
         self.translation = Translation(session, self.slot)
         self.frames: list[tuple[Formula, ...]] = []
@@ -178,10 +174,7 @@ class Unrolling:
             next(n for n, chosen in enumerate(self.choice(at)) if answer.value(chosen)) for at in range(steps)
         )
         inputs = tuple(
-            tuple(
-                (term.data, answer.value(self.given[at][term.data]))
-                for term in self.relation.actions[action].inputs
-            )
+            tuple((term.data, answer.value(self.given[at][term.data])) for term in self.relation.actions[action].inputs)
             for at, action in enumerate(actions)
         )
         constants = tuple((name, answer.value(value)) for name, value in self.constants.items())

@@ -1,0 +1,56 @@
+"""The array of 64-bit words through which the kernel and its caller speak."""
+
+from __future__ import annotations
+
+from enum import IntEnum, auto
+
+from .assembly import Assembly
+
+
+class Slot(IntEnum):
+    """What stands where in the control array. Names ending in ``_at`` are addresses."""
+
+    STATES_AT = 0
+    PARENTS_AT = auto()
+    TABLE_AT = auto()
+    WORDS_AT = auto()  # the batch: successors' words,
+    SOURCES_AT = auto()  # their parents,
+    HASHES_AT = auto()  # their hashes,
+    PLACES_AT = auto()  # and where in the table to look
+    TAKEN_AT = auto()  # for each move, how often
+    FIRST_LEVEL_AT = auto()  # for each move, the level it was first taken from (0: never)
+    FOUND_AT = auto()  # for each watch, the first state, or -1
+    ACTIVE_AT = auto()  # bit sets of the watches not yet found
+    SHIFT = auto()  # 64 minus the table's size in bits
+    INDEX_MASK = auto()  # the table's size minus 1
+    COUNT = auto()  # states so far
+    NEXT = auto()  # the next state to expand
+    LEVEL_END = auto()  # where the level that is being expanded ends
+    LEVEL = auto()
+    LAST_LEVEL = auto()  # the level that is not expanded any more
+    ROOM = auto()  # return when so many states are there
+    BUDGET = auto()  # batches to do in this call
+    GENERATED = auto()
+    EDGE_ROOM = auto()  # return when so many transitions were generated
+    EVENTS = auto()  # watches found so far
+    OFFSETS_AT = auto()  # the graph: for each state, where its edges begin (64 bits),
+    TARGETS_AT = auto()  # the edges' targets (32 bits),
+    LABELS_AT = auto()  # and moves (16 bits)
+
+
+class Answer(IntEnum):
+    """Why the kernel returned."""
+
+    EXHAUSTED = 0
+    BUDGET = 1
+    ROOM = 2
+    EVENT = 3
+    DEPTH = 4
+
+
+def read(out: Assembly, slot: Slot, type_: str = "i64") -> str:
+    return out.load("%control", str(int(slot)), type_)
+
+
+def write(out: Assembly, slot: Slot, value: str) -> None:
+    out.store(value, "%control", str(int(slot)))

@@ -1,0 +1,261 @@
+"""The search in native code: memory, limits and progress around calls of the kernel."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .control import Answer, Slot
+from .graph import Graph
+from .jit import compiled
+from .kernel import Kernel
+from .memory import Reserve, available
+from .packing import Layout
+from .program import Program
+from .search import Searched, Stop, Watchman
+
+ENGINE = "explore"
+LANES = 4
+"""States that successors are generated of at a time: what two 256-bit registers take two of without spilling."""
+
+CALL = 0.08
+"""Seconds that one call of the kernel shall take."""
+
+FIRST_TABLE = 15
+"""The table starts with 2**15 slots, which stay in the second-level cache."""
+
+COARSE = 24
+"""Up to 2**24 slots (64 MiB) the table grows eightfold at a time, since refilling costs more than the memory; then
+twofold."""
+
+LOAD = 0.7
+"""The part of the table's slots that is filled before it grows; with twofold growth 5.7 to 11.4 bytes a state."""
+
+TIGHT = 0.85
+"""The part that is filled where there is no memory to grow: slower, but better than to end."""
+
+INDEXES = 1 << 32
+REFILL = 1 << 21
+"""States entered into a new table between two heartbeats."""
+
+
+class PackedStates:
+    """States of a native search, in place."""
+
+    def __init__(self, layout: Layout, states: Reserve, parents: Reserve) -> None:
+        self.layout = layout
+        self.states = states.words(np.uint64, states.bytes // 8)
+        self.parents = parents.words(np.uint32, parents.bytes // 4)
+
+    def leaves(self, index: int) -> tuple[int, ...]:
+        width = self.layout.words
+        return self.layout.unpack([int(word) for word in self.states[index * width : (index + 1) * width]])
+
+    def parent(self, index: int) -> int:
+        return int(self.parents[index])
+
+
+class Native:
+    """One search. ``run`` may be called once."""
+
+    def __init__(self, program: Program, watchman: Watchman, *, keep_graph: bool) -> None:
+        self.program = program
+        self.watchman = watchman
+        self.kernel = Kernel(program, lanes=LANES if program.layout.words <= 4 else 1, graph=keep_graph)
+        self.width = 8 * program.layout.words + 4
+        self.edge_width = (4 + 2) * keep_graph
+        limits = watchman.limits
+        self.memory_limit = limits.memory if limits.memory is not None else available() * 9 // 10
+        slack = self.kernel.batch_capacity + 64
+        possible = min(int(INDEXES * TIGHT), max(1, self.memory_limit // self.width)) + slack
+        if limits.states is not None:
+            possible = min(possible, limits.states + 2 * slack)
+        self.states = Reserve(8 * program.layout.words * (possible + slack))
+        self.parents = Reserve(4 * (possible + slack))
+        self.possible = possible
+        self.bits = FIRST_TABLE
+        self.table = Reserve(4 << self.bits)
+        self.view = PackedStates(program.layout, self.states, self.parents)
+        self.control: NDArray[np.int64] = np.zeros(len(Slot), dtype=np.int64)
+        self.address = int(self.control.ctypes.data)
+        self.kept: list[object] = []
+        self.set_up(slack)
+
+    def set_up(self, slack: int) -> None:
+        kernel, words, moves = self.kernel, self.program.layout.words, len(self.program.moves)
+        sets = len(kernel.watch_sets)
+        self.taken = self.array(Slot.TAKEN_AT, np.zeros(moves + 1, dtype=np.int64))
+        self.first_level = self.array(Slot.FIRST_LEVEL_AT, np.zeros(moves + 1, dtype=np.int64))
+        self.found = self.array(Slot.FOUND_AT, np.full(64 * sets, -1, dtype=np.int64))
+        self.array(Slot.ACTIVE_AT, np.full(sets, -1, dtype=np.int64))
+        self.array(Slot.WORDS_AT, np.zeros((kernel.batch_capacity + slack) * words, dtype=np.int64))
+        for slot in (Slot.SOURCES_AT, Slot.HASHES_AT, Slot.PLACES_AT):
+            self.array(slot, np.zeros(kernel.batch_capacity + slack, dtype=np.int64))
+        for slot, memory in ((Slot.STATES_AT, self.states), (Slot.PARENTS_AT, self.parents)):
+            self.set(slot, memory.address)
+        if kernel.graph:
+            edges = max(self.memory_limit // 8, 1 << 16)
+            self.offsets = Reserve(8 * (self.possible + slack))
+            self.targets = Reserve(4 * edges)
+            self.labels = Reserve(2 * edges)
+            self.set(Slot.OFFSETS_AT, self.offsets.address)
+            self.set(Slot.TARGETS_AT, self.targets.address)
+            self.set(Slot.LABELS_AT, self.labels.address)
+            self.set(Slot.EDGE_ROOM, edges)
+        depth = self.watchman.limits.depth
+        self.set(Slot.LAST_LEVEL, 1 << 62 if depth is None else depth)
+        for slot in (Slot.COUNT, Slot.LEVEL, Slot.LEVEL_END):
+            self.set(slot, 1)
+
+    def array(self, slot: Slot, made: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Keep an array and tell the kernel where it is."""
+        self.kept.append(made)
+        self.set(slot, int(made.ctypes.data))
+        return made
+
+    def get(self, slot: Slot) -> int:
+        return int(self.control[slot])
+
+    def set(self, slot: Slot, value: int) -> None:
+        self.control[slot] = value
+
+    def run(self) -> Searched:
+        """KeyboardInterrupt ends it, between two calls of the kernel, with what it has."""
+        begun = perf_counter()
+        compile_seconds = 0.0
+        try:
+            self.code = compiled(self.kernel.module())
+            compile_seconds = perf_counter() - begun
+            stop = self.search()
+        except KeyboardInterrupt:
+            stop = Stop.INTERRUPTED
+        except MemoryError:
+            stop = Stop.MEMORY
+        return self.result(stop, perf_counter() - begun, compile_seconds)
+
+    def search(self) -> Stop:
+        words = self.program.layout.words
+        self.view.states[:words] = self.program.layout.pack(self.program.initial)
+        self.place_table()
+        self.code.insert(self.address, 0, 1)
+        self.code.judge(self.address, 0, 1)
+        if self.watchman.decided(self.strikes()):
+            return Stop.DECIDED
+        budget = 16
+        while True:
+            self.set(Slot.BUDGET, budget)
+            before = perf_counter()
+            answer = Answer(self.code.search(self.address))
+            spent = perf_counter() - before
+            if answer is Answer.BUDGET:
+                budget = max(16, min(budget * 4, int(budget * CALL / max(spent, 1e-6))))
+            stop = self.after(answer)
+            if stop is not None:
+                return stop
+
+    def after(self, answer: Answer) -> Stop | None:
+        """What follows from the kernel's return; None is to go on."""
+        if answer is Answer.EVENT and self.watchman.decided(self.strikes()):
+            return Stop.DECIDED
+        if answer is Answer.EXHAUSTED:
+            return Stop.EXHAUSTED
+        if answer is Answer.DEPTH:
+            return Stop.DEPTH
+        self.watchman.report(
+            ENGINE, self.strikes(), depth=self.get(Slot.LEVEL), states=self.get(Slot.COUNT),
+            queue=self.get(Slot.COUNT) - self.get(Slot.NEXT), memory=self.memory(),
+        )  # fmt: skip
+        if self.watchman.overdue():
+            return Stop.SECONDS
+        if answer is Answer.ROOM:
+            return self.make_room()
+        return Stop.MEMORY if self.memory() > self.memory_limit else None
+
+    def make_room(self) -> Stop | None:
+        """Grow the table, fill it more densely, or end."""
+        count = self.get(Slot.COUNT)
+        limit = self.watchman.limits.states
+        if limit is not None and count > limit:
+            return Stop.STATES
+        if self.kernel.graph and self.get(Slot.GENERATED) + self.kernel.batch_capacity > self.get(Slot.EDGE_ROOM):
+            return Stop.MEMORY
+        if count + self.kernel.batch_capacity > self.possible:
+            return Stop.INDEXES if self.possible >= INDEXES * TIGHT else Stop.MEMORY
+        if self.bits < 32 and self.grow():
+            return None
+        if self.get(Slot.ROOM) < self.room(TIGHT):
+            self.set(Slot.ROOM, self.room(TIGHT))
+            return None
+        return Stop.MEMORY if self.bits < 32 else Stop.INDEXES
+
+    def grow(self) -> bool:
+        """A larger table, if there is memory for it beside the one that it replaces."""
+        count = self.get(Slot.COUNT)
+        bits = min(self.bits + 3, COARSE) if self.bits < COARSE else self.bits + 1
+        while bits > self.bits and self.memory() + (4 << bits) > self.memory_limit:
+            bits -= 1
+        if bits == self.bits:
+            return False
+        self.bits = bits
+        self.table = Reserve(4 << bits)
+        self.place_table()
+        for first in range(0, count, REFILL):
+            self.code.insert(self.address, first, min(count, first + REFILL))
+            self.watchman.report(
+                ENGINE, self.strikes(), depth=self.get(Slot.LEVEL), states=count,
+                queue=count - self.get(Slot.NEXT), memory=self.memory(),
+            )  # fmt: skip
+        return True
+
+    def place_table(self) -> None:
+        self.set(Slot.TABLE_AT, self.table.address)
+        self.set(Slot.SHIFT, 64 - self.bits)
+        self.set(Slot.INDEX_MASK, (1 << self.bits) - 1)
+        self.set(Slot.ROOM, self.room(LOAD))
+
+    def room(self, load: float) -> int:
+        """How many states there may be before something has to be done."""
+        room = min(int(load * (1 << self.bits)), self.possible)
+        limit = self.watchman.limits.states
+        return room if limit is None else min(room, limit + self.kernel.batch_capacity)
+
+    def memory(self) -> int:
+        """Bytes that the search holds: states, parents, table, edges."""
+        edges = self.get(Slot.GENERATED) * self.edge_width + self.get(Slot.COUNT) * 8 * self.kernel.graph
+        return self.get(Slot.COUNT) * self.width + (4 << self.bits) + edges
+
+    def strikes(self) -> tuple[int | None, ...]:
+        """For each watch the first state where it struck."""
+        out: list[int | None] = [None] * len(self.program.watches)
+        for number, positions in enumerate(self.kernel.watch_sets):
+            for bit, position in enumerate(positions):
+                at = int(self.found[64 * number + bit])
+                out[position] = None if at < 0 else at
+        return tuple(out)
+
+    def result(self, stop: Stop, seconds: float, compile_seconds: float) -> Searched:
+        count, level = self.get(Slot.COUNT), self.get(Slot.LEVEL)
+        moves = len(self.program.moves)
+        taken = tuple(int(n) for n in self.taken[:moves])
+        first = tuple(int(f) or (level if n else 0) for f, n in zip(self.first_level[:moves], taken, strict=True))
+        return Searched(
+            ENGINE, stop, count, self.get(Slot.GENERATED) + 1, level, count - self.get(Slot.NEXT), seconds,
+            compile_seconds, self.memory(), self.memory() / count, self.strikes(), taken, first, self.view,
+            self.graph(count),
+        )  # fmt: skip
+
+    def graph(self, count: int) -> Graph | None:
+        if not self.kernel.graph:
+            return None
+        edges, expanded = self.get(Slot.GENERATED), self.get(Slot.NEXT)
+        offsets = self.offsets.words(np.uint64, count + 1).astype(np.int64)
+        offsets[expanded:] = edges
+        return Graph(
+            self.view,
+            tuple(action.step for action in self.program.relation.actions),
+            offsets,
+            self.targets.words(np.uint32, edges),
+            self.labels.words(np.uint16, edges),
+        )

@@ -211,6 +211,8 @@ class Hub:
     def _hello(self, connection: Connection, hello: Hello) -> None:
         limits = self.surroundings.limits
         if connection.greeted:
+            if hello == connection.hello:
+                return  # delivered twice
             self._problem(connection, Problem("malformed", "a connection says hello once", fatal=True))
             return
         if hello.version != VERSION:
@@ -263,6 +265,7 @@ class Hub:
             space = Space(name, lambda: self._open_engine(name), self.surroundings)
             self.spaces[name] = space
         connection.greeted = True
+        connection.hello = hello
         connection.claims = claims
         self._principals[claims.principal] += 1
         connection.on_drained = lambda: self._drained(space, connection)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from quiesce.address import Scope
 from quiesce.commits import Document, Seq
-from quiesce.protocol import Problem, ServerMessage, SessionReport, Watch, encode
+from quiesce.protocol import Hello, Problem, ServerMessage, SessionReport, Watch, encode
 from quiesce.server.access import Actor, Claims
 from quiesce.server.engine import Key
 from quiesce.server.limits import Bucket
@@ -29,6 +29,7 @@ class Connection:
         self.claims: Claims | None = None
         self.session: ServerSession | None = None
         self.greeted = False
+        self.hello: Hello | None = None
         self.closing: Problem | None = None
         self.closed = False
         self.messages: Bucket | None = None

@@ -200,12 +200,12 @@ class Replica:
                 self._publish(Notification(NotificationKind.RESET, self.space, ()))
 
     def have(self) -> tuple[Have, ...]:
-        """The confirmed sequence of every document that is known here."""
-        return tuple(
-            Have(document.id, record.seq, document.scope)
-            for document, record in self._records.items()
-            if record.seq
-        )
+        """The confirmed sequence of every document that is known here.
+
+        Documents that only unsettled commits know are named too, as of 0: one that was accepted and has been deleted
+        since would be missed otherwise, and live on here.
+        """
+        return tuple(Have(document.id, record.seq, document.scope) for document, record in self._records.items())
 
     def judge(self, verdict: Verdict) -> None:
         """A verdict arrived. Nothing visible changes until a window covers it."""

@@ -61,7 +61,7 @@ def clock_verdict(proved: Relation, clock: Clock, timeout: int | None = TIMEOUT)
     session = Session()
     unrolling = Unrolling(proved, session)
     age = unrolling.frame(0)[clock.variable]
-    capped = saturation(unrolling, proved)
+    capped = saturation(unrolling, [*proved.clocks, clock])
     older = [(age, capped(clock.variable, age))]
     name = proved.variables[clock.variable].name
 
@@ -130,7 +130,7 @@ def same_relation(proved: Relation, explored: Relation, timeout: int | None = TI
     begun = perf_counter()
     session = Session()
     unrolling = Unrolling(explored, session)
-    capped = saturation(unrolling, explored)
+    capped = saturation(unrolling, explored.clocks)
     place = {variable.name: variable.term for variable in explored.variables}
     place |= {term.data: const(1) for action in proved.actions for term in action.inputs}
 
@@ -194,9 +194,9 @@ def exits_agree(
     return claims
 
 
-def saturation(unrolling: Unrolling, made: Relation) -> Callable[[int, Formula], Formula]:
+def saturation(unrolling: Unrolling, clocks: Sequence[Clock]) -> Callable[[int, Formula], Formula]:
     """Caps a clock's value at its saturation; leaves every other variable's value as it is."""
-    limits = {clock.variable: unrolling.at(clock.saturation, 0) for clock in made.clocks}
+    limits = {clock.variable: unrolling.at(clock.saturation, 0) for clock in clocks}
 
     def capped(variable: int, value: Formula) -> Formula:
         limit = limits.get(variable)

@@ -1,7 +1,7 @@
-"""The breaker of one action and one document: steps at any time, runs in flight, the gate.
+"""The breaker of one action and one document: steps at any time, runs in flight, the gate, housekeeping.
 
-A run starts when its gate is open and its step lands later, when its commit has succeeded; others may start in
-between. So what the breaker spaces is the *starts* of runs; what lands from runs in flight is bounded apart.
+A run starts when its gate is open and its step lands later, when its commit has succeeded; others may start
+in between. So what the breaker spaces is the *starts* of runs; what lands from runs in flight is bounded apart.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from .language import (
     each,
     flag,
     ghost,
+    invariant,
     left,
     optional,
     part,
+    reachable,
+    step_property,
     upto,
 )
 from .pair import BreakerSettings, Pair
@@ -28,6 +31,7 @@ class Run(Record):
     overwrites: bool = flag()  # it changed the document where the document triggered it
     outlived: bool = flag()  # the registration that it belongs to has been retired
     overtaken: bool = flag()  # a step of a later run has landed since
+    tracked: bool = flag()  # there was a pair when it was kicked off; without BRK-9 its step goes by that
 
 
 class Breaker(BreakerSettings):
@@ -45,7 +49,7 @@ class Breaker(BreakerSettings):
     owed: bool = flag()  # a refused run is to be retried
     flight: list[Run | None] = each("in_flight", optional(Run))  # in the order of kickoff
     landed: int = ghost(upto(lambda c: c.in_flight + 1))  # echo steps since a run last started
-    news: bool = ghost(flag())  # the youngest run whose step has landed was an echo step
+    woken: int = ghost(upto(2))  # runs started since a step last landed; 2 stands for more
 
     @action(overwrites=bool)
     def run(self, overwrites: bool) -> None:
@@ -67,8 +71,9 @@ class Breaker(BreakerSettings):
         self.require(self.flying() < self.in_flight)
         for place in range(self.in_flight):
             if place == self.flying():
-                self.flight[place] = Run(overwrites=overwrites)
+                self.flight[place] = Run(overwrites=overwrites, tracked=self.rule("BRK-9") or self.pair.held())
                 self.landed = 0
+                self.woken = min(self.woken + 1, 2)
                 return
 
     def flying(self) -> int:
@@ -81,19 +86,21 @@ class Breaker(BreakerSettings):
         self.require(run is not None)
         dropped = run.outlived and self.rule("BRK-25")
         if not dropped and not (run.overtaken and self.kickoff_order):
-            self.land(run.overwrites)
+            self.land(run)
             for older in range(self.in_flight):
                 earlier = self.flight[older]
                 if older < place and earlier is not None:
                     earlier.overtaken = True
         self.leave(place)
 
-    def land(self, overwrites: bool) -> None:
-        if overwrites:
+    def land(self, run: Run) -> None:
+        """Apply the step that a run is, and set the gate by what stands then."""
+        if run.overwrites:
             self.pair.echo(self)
             self.landed = min(self.landed + 1, self.in_flight + 1)
-        else:
+        elif run.tracked:
             self.pair.converge(self)
+        self.woken = 0
         self.regate()
 
     def regate(self) -> None:
@@ -106,7 +113,7 @@ class Breaker(BreakerSettings):
         run = self.flight[place]
         self.require(run is not None)
         if not self.rule("BRK-8"):
-            self.land(run.overwrites)
+            self.land(run)
         if not run.outlived:
             self.owed = True
         self.leave(place)
@@ -145,3 +152,175 @@ class Breaker(BreakerSettings):
         """The same action is registered anew."""
         self.require(not self.registered)
         self.registered = True
+
+    # What the pair and its deadline are, at any time.
+
+    @invariant("BRK-13", "BRK-19")
+    def deadline_only_when_tripped(self) -> bool:
+        return self.pair.deadline.over or self.pair.tripped
+
+    @invariant("BRK-16", "BRK-17")
+    def backoff_between_base_and_cap(self) -> bool:
+        """A tripped pair's backoff lies between base and cap; an untripped pair has none."""
+        if self.pair.tripped:
+            return self.base <= self.pair.backoff <= self.cap
+        return self.pair.backoff == 0
+
+    @invariant("BRK-15")
+    def deadline_runs_from_the_last_echo(self) -> bool:
+        """A tripped pair's deadline is its last echo step plus its backoff, to the tick."""
+        pair = self.pair
+        if not pair.tripped or pair.settling.running:
+            return pair.deadline.over
+        if pair.since_echo >= pair.backoff:
+            return pair.deadline.over
+        return pair.since_echo == pair.backoff - pair.deadline.remaining
+
+    @invariant("BRK-24")
+    def gate_is_the_deadline(self) -> bool:
+        return self.gate.remaining == self.pair.deadline.remaining
+
+    @invariant("BRK-27")
+    def counting_opens_a_window(self) -> bool:
+        """An untripped pair counts below the threshold in an open window; a tripped one counts nothing."""
+        pair = self.pair
+        return pair.opened.running == (pair.echoes > 0) and not (pair.tripped and pair.echoes > 0)
+
+    @invariant("BRK-21", "BRK-22")
+    def waiting_is_not_quiet(self) -> bool:
+        """A loop that runs again as soon as its backoff allows never looks quiet: not when its gate opens either."""
+        pair = self.pair
+        return not pair.tripped or pair.since_echo > pair.backoff or pair.since_echo < self.quiet
+
+    @invariant("BRK-28")
+    def one_line_for_a_trip(self) -> bool:
+        return self.pair.lines == (1 if self.pair.tripped else 0)
+
+    @invariant("BRK-23", "BRK-24", "BRK-25")
+    def nothing_outlives_the_registration(self) -> bool:
+        return self.registered or (not self.pair.held() and self.gate.over)
+
+    # How runs are spaced.
+
+    @step_property("BRK-18", "BRK-20", on=("run", "retry"))
+    def starts_wait_for_the_backoff(self, before: Breaker, overwrites: bool) -> bool:
+        """While a pair stands, no run starts before the last counted step plus its backoff."""
+        pair = before.pair
+        return not pair.tripped or pair.settling.running or pair.since_echo >= pair.backoff
+
+    @invariant("BRK-18")
+    def landings_are_those_in_flight(self) -> bool:
+        """Between two starts no more steps land than runs were in flight."""
+        return self.landed + self.flying() <= self.in_flight
+
+    # What a step does when it lands.
+
+    @step_property("BRK-12", "BRK-13", on="commit")
+    def trips_when_one_window_holds_the_threshold(self, before: Breaker, place: int) -> bool:
+        """An untripped pair trips with the echo step that fills the threshold in one window, and only then."""
+        pair = before.pair
+        if not before.counts(place) or pair.tripped:
+            return True
+        if not before.echoes_at(place):
+            return not self.pair.tripped
+        counted = pair.echoes if pair.opened <= self.window else 0
+        return self.pair.tripped == (counted + 1 >= self.threshold)
+
+    @step_property("BRK-13", "BRK-15", "BRK-16", "BRK-17", on="commit")
+    def every_echo_renews_one_step_longer(self, before: Breaker, place: int) -> bool:
+        """A trip backs off for the base; each echo step after it for twice as long as the last, to the cap."""
+        if not (before.echoes_at(place) and self.pair.tripped):
+            return True
+        first = not before.pair.tripped
+        expected = self.base if first else min(2 * before.pair.backoff, self.cap)
+        return self.pair.backoff == expected and self.pair.deadline.remaining == expected
+
+    @step_property("BRK-13", "BRK-15", on="commit")
+    def an_echo_shuts_the_gate(self, before: Breaker, place: int) -> bool:
+        """A trip, and every echo step of a tripped pair, leaves the gate shut."""
+        return not (before.echoes_at(place) and self.pair.tripped) or not self.gate.over
+
+    @step_property("BRK-9", "BRK-14", "BRK-19", on="commit")
+    def convergence_clears_and_lifts(self, before: Breaker, place: int) -> bool:
+        """A convergence step lifts the backoff, and clears the pair (or lets it settle, as repaired)."""
+        if not before.counts(place) or before.echoes_at(place):
+            return True
+        forgotten = self.pair.settling.running if self.clear_when_settled else not self.pair.held()
+        return self.gate.over and (forgotten or not before.pair.held())
+
+    @step_property("BRK-26", on="commit")
+    def what_went_quiet_starts_afresh(self, before: Breaker, place: int) -> bool:
+        """An echo step after the quiet stretch is the first of a new count, whether or not housekeeping has run."""
+        quiet = before.pair.tripped and before.pair.since_echo > self.quiet
+        if not (quiet and before.echoes_at(place)):
+            return True
+        return self.pair.echoes == 1 or (self.threshold == 1 and self.pair.backoff == self.base)
+
+    @step_property("BRK-8", on="refuse")
+    def a_refused_commit_counts_nothing(self, before: Breaker, place: int) -> bool:
+        return self.pair == before.pair and self.gate.remaining == before.gate.remaining
+
+    @step_property("BRK-25", on="commit")
+    def an_older_registration_counts_nothing(self, before: Breaker, place: int) -> bool:
+        run = before.flight[place]
+        return run is None or not run.outlived or self.pair == before.pair
+
+    @step_property(on="commit")
+    def older_news_changes_nothing(self, before: Breaker, place: int) -> bool:
+        """A step that was kicked off before one that has landed changes nothing (kickoff_order)."""
+        run = before.flight[place]
+        return run is None or not run.overtaken or self.pair == before.pair
+
+    # How a pair ends.
+
+    @step_property("BRK-21", "BRK-22", on="forget")
+    def only_what_ended_is_forgotten(self, before: Breaker) -> bool:
+        """Housekeeping clears a pair after the quiet stretch (or its settling), and cancels no backoff."""
+        pair = before.pair
+        return before.gate.over and (pair.since_echo > self.quiet or pair.settling > self.cap)
+
+    @step_property(on="forget")
+    def a_loop_never_looks_quiet(self, before: Breaker) -> bool:
+        """A loop still running is never taken for one that has ended."""
+        return not any(run is not None and run.overwrites for run in before.flight)
+
+    @invariant()
+    def each_wake_allows_one_run(self) -> bool:
+        """Once a pair has tripped, no second run starts before the first one's step has landed."""
+        return not self.pair.tripped or self.woken <= 1
+
+    # That there is something to check.
+
+    @reachable("BRK-13")
+    def trips(self) -> bool:
+        return self.pair.tripped
+
+    @reachable("BRK-16", "BRK-17")
+    def reaches_the_cap(self) -> bool:
+        return self.pair.backoff == self.cap
+
+    @reachable("BRK-21")
+    def looks_quiet(self) -> bool:
+        return self.pair.is_quiet(self)
+
+    @reachable("BRK-12")
+    def window_lapses(self) -> bool:
+        return self.pair.opened > self.window
+
+    @reachable("BRK-24")
+    def retires_with_runs_in_flight(self) -> bool:
+        return not self.registered and self.flying() > 0
+
+    @reachable("BRK-20")
+    def a_retry_waits(self) -> bool:
+        return self.owed and not self.gate.over
+
+    def counts(self, place: int) -> bool:
+        """The run at ``place`` has a step that counts."""
+        run = self.flight[place]
+        return run is not None and not run.outlived and not (run.overtaken and self.kickoff_order)
+
+    def echoes_at(self, place: int) -> bool:
+        """The run at ``place`` has an echo step that counts."""
+        run = self.flight[place]
+        return run is not None and run.overwrites and self.counts(place)

@@ -63,9 +63,7 @@ class EchoLoop(BreakerSettings):
     document: int = upto(lambda c: c.values - 1)
     agreed: bool = flag()
     session: list[Session] = each("sessions", Session)
-    commits: int = ghost(
-        upto(lambda c: c.bound + 1)
-    )  # since time last passed; one past the bound stands for more
+    commits: int = ghost(upto(lambda c: c.bound + 1))  # since time last passed; one past the bound stands for more
     instant: Left = ghost(left(1))  # not over: no time has passed since the last commit
 
     @initial
@@ -82,9 +80,7 @@ class EchoLoop(BreakerSettings):
         """The document's newest value reaches session ``s``; what changes nothing there triggers nothing."""
         me = self.session[s]
         self.require(me.behind)
-        self.require(
-            me.pending is None
-        )  # under a pending write nothing changes that the derivation could see
+        self.require(me.pending is None)  # under a pending write nothing changes that the derivation could see
         me.behind = False
         if me.sees != self.document:
             me.sees = self.document

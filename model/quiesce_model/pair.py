@@ -61,7 +61,7 @@ class Pair(Record):
 
     def echo(self, c: BreakerSettings) -> None:
         """The action overwrote what another writer had put into the document, and its commit succeeded."""
-        if self.is_quiet(c) or self.is_settled(c):
+        if c.rule("BRK-26") and (self.is_quiet(c) or self.is_settled(c)):
             self.clear()  # what has ended is not continued, even if housekeeping is late
         self.settling.stop()
         if self.tripped:
@@ -73,7 +73,8 @@ class Pair(Record):
     def count(self, c: BreakerSettings) -> None:
         """Count an echo step of an untripped pair, in the window that is open or in a new one."""
         if self.echoes == 0:
-            self.opened.start()
+            if c.rule("BRK-27"):
+                self.opened.start()
         elif c.rule("BRK-12") and self.opened > c.window:
             self.echoes = 0
             self.opened.start()
@@ -115,6 +116,8 @@ class Pair(Record):
 
     def is_quiet(self, c: BreakerSettings) -> bool:
         """A tripped pair has seen no echo step for more than the quiet stretch."""
+        if not c.rule("BRK-22") and self.since_echo > c.window:
+            return True
         return self.tripped and self.since_echo > c.quiet
 
     def is_settled(self, c: BreakerSettings) -> bool:

@@ -1,0 +1,180 @@
+"""``quiesce explore``, ``prove`` and ``bmc``: one machine, one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quiesce_model.language.machine import Machine
+
+from ..exits import OF_OUTCOME, Exit, worst
+from ..job import Engine, Job, Limit, run
+from ..machines import short_name, shown
+from ..report.data import statistics_data, verdict_data
+from ..report.page import words
+from ..report.verdicts import Line, line_of, statistics_lines, verdict_lines
+from ..suite import memory_size
+from .options import (
+    flat,
+    json_option,
+    machine_argument,
+    merged,
+    names,
+    question_options,
+    save_option,
+    trace_options,
+)
+from .screen import Progress, interruptible, say, say_json, sheet
+from .traces import Look, save_traces, tell_traces
+
+
+@click.command()
+@machine_argument
+@question_options
+@click.option("--limit-states", type=click.IntRange(1), help="Stop when so many states are kept.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after so many seconds.")
+@click.option("--memory", type=memory_size, metavar="SIZE", help="Stop before more is used than this: 500M, 2G.")
+@trace_options
+@save_option
+@json_option
+def explore(
+    machine: type[Machine], limit_states: int | None, seconds: float | None, memory: int | None, **asked: Any
+) -> Exit:
+    """Visit every reachable state of MACHINE at a scope.
+
+    MACHINE is package.module:Class, path/to/file.py:Class or the short name of a shipped model. A violated
+    property comes with a shortest trace."""
+    job = Job(machine, Engine.EXPLORE, limit=Limit(limit_states, seconds, memory), **question(asked))
+    return answer(job, **view(asked))
+
+
+@click.command()
+@machine_argument
+@question_options
+@click.option("--symbolic", type=names, multiple=True, help="Constants left free: threshold,window.")
+@click.option("--k", type=click.IntRange(1), help="How many states an induction step looks back on.")
+@click.option("--lemma", "lemmas", type=names, multiple=True, help="Properties that may help (all others).")
+@click.option("--without-assumption", type=names, multiple=True, help="Assumptions to drop.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="For each question to the solver.")
+@trace_options
+@save_option
+@json_option
+def prove(
+    machine: type[Machine],
+    symbolic: Any,
+    k: int | None,
+    lemmas: Any,
+    without_assumption: Any,
+    seconds: float | None,
+    **asked: Any,
+) -> Exit:
+    """Prove properties of MACHINE for runs of any length, by k-induction.
+
+    Constants named with --symbolic stay free under the machine's assumptions; the others have the values of
+    the scope."""
+    job = Job(
+        machine,
+        Engine.PROVE,
+        symbolic=flat(symbolic),
+        k=k,
+        lemmas=flat(lemmas) or None,
+        without_assumptions=flat(without_assumption),
+        limit=Limit(seconds=seconds),
+        **question(asked),
+    )
+    return answer(job, **view(asked))
+
+
+@click.command()
+@machine_argument
+@question_options
+@click.option("--depth", type=click.IntRange(1), default=20, show_default=True, help="The longest runs looked at.")
+@click.option("--symbolic", type=names, multiple=True, help="Constants left free.")
+@click.option("--without-assumption", type=names, multiple=True, help="Assumptions to drop.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="For each question to the solver.")
+@trace_options
+@save_option
+@json_option
+def bmc(
+    machine: type[Machine],
+    depth: int,
+    symbolic: Any,
+    without_assumption: Any,
+    seconds: float | None,
+    **asked: Any,
+) -> Exit:
+    """Search all runs of MACHINE up to a depth, with a solver. Finds violations; never proves that there
+    are none.
+    """
+    job = Job(
+        machine,
+        Engine.BMC,
+        depth=depth,
+        symbolic=flat(symbolic),
+        without_assumptions=flat(without_assumption),
+        limit=Limit(seconds=seconds),
+        **question(asked),
+    )
+    return answer(job, **view(asked))
+
+
+def question(asked: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "scope": merged(asked["scopes"]),
+        "properties": flat(asked["properties"]) or None,
+        "without": flat(asked["without"]),
+    }
+
+
+def view(asked: dict[str, Any]) -> dict[str, Any]:
+    look = Look(full=asked["full"], show=flat(asked["show"]), hide=flat(asked["hide"]))
+    return {"look": look, "traces": asked["traces"], "as_json": asked["as_json"]}
+
+
+def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
+    """Ask, save the traces, and print what came out."""
+    progress = Progress()
+    with interruptible() as interruption:
+        try:
+            found = run(job, progress)
+        finally:
+            progress.clear()
+    saved = save_traces(found.verdicts, traces)
+    exit = worst(OF_OUTCOME[verdict.outcome] for verdict in found.verdicts)
+    if interruption.came:
+        exit = Exit.INTERRUPTED
+    if as_json:
+        say_json(
+            {
+                "command": job.engine.value,
+                "machine": short_name(job.machine),
+                "scope": dict(job.scope),
+                "without": list(job.without),
+                "verdicts": [verdict_data(verdict, saved.get(verdict.property)) for verdict in found.verdicts],
+                "statistics": statistics_data(found.statistics),
+                "exit": int(exit),
+            }
+        )
+        return exit
+    page = sheet()
+    constants = ", ".join(f"{name}={shown(value)}" for name, value in job.scope.items())
+    off = f" without {', '.join(job.without)}" if job.without else ""
+    if constants or off:
+        say(words(f"{short_name(job.machine)} {constants}".rstrip() + off, page.width))
+    lines = [line_of(verdict, short_name(job.machine)) for verdict in found.verdicts]
+    say(verdict_lines(lines, page, common(lines) if found.statistics is not None else ()))
+    if found.statistics is not None:
+        say(statistics_lines(found.statistics, page))
+    say(tell_traces(found.verdicts, saved, page, look))
+    if interruption.came:
+        say([page.tone("interrupted: this is what was known by then", "odd")])
+    return exit
+
+
+def common(lines: Sequence[Line]) -> set[str]:
+    """What is said of every property, and said again by the statistics."""
+    said = [line.how.split("; ") for line in lines]
+    return {part for part in said[0] if all(part in others for others in said)} if len(said) > 1 else set()

@@ -1,0 +1,156 @@
+"""``quiesce trace show`` and ``diff``, and how other commands save and tell the traces that they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..exits import Exit
+from ..formats.itf import Document, encode, read, trace_of
+from ..machines import find_machine, short_name
+from ..problems import Problem
+from ..report.compare import compare, comparison
+from ..report.counterexample import counterexample
+from ..report.data import trace_data
+from ..report.figures import plural
+from ..report.page import Page, columns
+from ..report.shape import matcher
+from ..report.story import Story, retell, tell
+from ..trace import Trace
+from ..verdict import Outcome, Verdict
+from ..witness import keep
+from .options import flat, json_option, trace_options
+from .screen import say, say_json, sheet
+
+AT_ONCE = 2
+"""How many traces are told whole; of more than these, only the shortest is."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How traces are to be shown: which fields, and whether whole."""
+
+    full: bool = False
+    show: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+
+    def keeps(self, path: str) -> bool:
+        return matcher(self.show, self.hide)(path)
+
+
+def save_traces(verdicts: Iterable[Verdict], folder: Path) -> dict[str, str]:
+    """Save the trace of every violation; the files, by property."""
+    saved: dict[str, str] = {}
+    for verdict in verdicts:
+        if verdict.outcome is Outcome.VIOLATED and verdict.trace is not None:
+            path = folder / f"{short_name(verdict.machine)}.{verdict.property}.itf.json"
+            keep(verdict.trace, path)
+            saved[verdict.property] = str(path)
+    return saved
+
+
+def tell_traces(verdicts: Iterable[Verdict], saved: Mapping[str, str], page: Page, look: Look) -> list[str]:
+    """The traces of violations and of failed inductions; where there are many, the shortest, and where the
+    rest is.
+    """
+    violated = [verdict for verdict in verdicts if verdict.trace is not None and verdict.property in saved]
+    violated.sort(key=lambda verdict: verdict.trace.length if verdict.trace else 0)
+    told = violated if len(violated) <= AT_ONCE else violated[:1]
+    lines: list[str] = []
+    for verdict in told:
+        assert verdict.trace is not None
+        file = saved[verdict.property]
+        see = [("saved", file), ("see it", f"quiesce trace show {file}")]
+        lines += ["", *counterexample(tell(verdict.trace, look.keeps), page, full=look.full, see=see)]
+    if len(violated) > len(told):
+        lines += ["", "the other traces:"]
+        rows = [(f"  {steps(verdict)}", f"quiesce trace show {saved[verdict.property]}") for verdict in violated[1:]]
+        lines += columns(rows, page)
+    return lines + tell_inductions(verdicts, page, look)
+
+
+def steps(verdict: Verdict) -> str:
+    return plural(verdict.trace.length if verdict.trace is not None else 0, "step")
+
+
+def tell_inductions(verdicts: Iterable[Verdict], page: Page, look: Look) -> list[str]:
+    """Why induction failed, for the first property of which it did: the state to find a missing lemma by."""
+    for verdict in verdicts:
+        example: Any = getattr(verdict, "cti", None)
+        if example is not None:
+            story = tell(example.trace, look.keeps, headline=f"NOT INDUCTIVE at k={example.k}")
+            return ["", *counterexample(story, page, full=look.full)]
+    return []
+
+
+@click.group()
+def trace() -> None:
+    """Show and compare saved traces."""
+
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@trace.command()
+@click.argument("file", type=FILE)
+@trace_options
+@json_option
+def show(file: Path, full: bool, show: Any, hide: Any, as_json: bool) -> Exit:
+    """Show a trace: the first state whole, then what each step changed."""
+    document = read(file)
+    look = Look(full, flat(show), flat(hide))
+    found = try_trace(document, file)
+    if as_json:
+        if isinstance(found, Trace):
+            say_json({"command": "trace show", **trace_data(found, str(file)), "itf": encode(found), "exit": 0})
+        else:
+            raise found
+        return Exit.AS_EXPECTED
+    page = sheet()
+    if isinstance(found, Problem):
+        say([page.tone(f"shown as the file has it: {found.text}", "odd")])
+    say(counterexample(story_of(document, found, look), page, full=look.full))
+    return Exit.AS_EXPECTED
+
+
+@trace.command()
+@click.argument("one", type=FILE)
+@click.argument("other", type=FILE)
+@trace_options
+@json_option
+def diff(one: Path, other: Path, full: bool, show: Any, hide: Any, as_json: bool) -> Exit:
+    """Compare two traces: how far they go together, and how they differ from there. Ends with 1 if they
+    differ.
+    """
+    look = Look(full, flat(show), flat(hide))
+    stories: list[Story] = []
+    for file in (one, other):
+        document = read(file)
+        stories.append(story_of(document, try_trace(document, file), look))
+    found = compare(*stories)
+    exit = Exit.AS_EXPECTED if found.same else Exit.VIOLATED
+    if as_json:
+        say_json({"command": "trace diff", **found.data(), "exit": int(exit)})
+        return exit
+    say(comparison(found, (str(one), str(other)), sheet()))
+    return exit
+
+
+def try_trace(document: Document, file: Path) -> Trace | Problem:
+    """The trace with its machine, or why that cannot be had."""
+    try:
+        return trace_of(document, find_machine(document.source, roots(file)))
+    except Problem as problem:
+        return problem
+
+
+def roots(file: Path) -> Sequence[Path]:
+    return (Path.cwd(), *file.resolve().parents[:3])
+
+
+def story_of(document: Document, found: Trace | Problem, look: Look) -> Story:
+    return retell(document, look.keeps) if isinstance(found, Problem) else tell(found, look.keeps)

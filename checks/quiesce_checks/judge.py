@@ -1,0 +1,156 @@
+"""Running the entries of suites, and telling the expected from the surprising."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from time import perf_counter
+
+from .exits import Exit, worst
+from .job import Answer, Runner, Watcher
+from .machines import instance
+from .problems import Problem
+from .report.figures import plural
+from .suite import Check
+from .trace import Trace
+from .verdict import Outcome, Statistics, Verdict
+from .witness import keep, load_witness, why_stale
+
+
+class Judgement(StrEnum):
+    """How an answer stands to what was expected. A surprise either way is a failure."""
+
+    AS_EXPECTED = "as expected"
+    SURPRISE = "surprise"
+    INCONCLUSIVE = "inconclusive"
+    VACUOUS = "vacuous"
+
+
+EXITS = {
+    Judgement.AS_EXPECTED: Exit.AS_EXPECTED,
+    Judgement.SURPRISE: Exit.VIOLATED,
+    Judgement.INCONCLUSIVE: Exit.INCONCLUSIVE,
+    Judgement.VACUOUS: Exit.VACUOUS,
+}
+
+FULFILLED_BY = {
+    Outcome.HOLDS: (Outcome.HOLDS, Outcome.PROVED),
+    Outcome.PROVED: (Outcome.PROVED,),
+    Outcome.VIOLATED: (Outcome.VIOLATED,),
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict and what to think of it. ``why`` is what is wrong, or where the known violation is kept."""
+
+    verdict: Verdict
+    judgement: Judgement
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one entry. ``problem`` is why it could not be run."""
+
+    check: Check
+    judged: tuple[Judged, ...]
+    seconds: float
+    statistics: Statistics | None = None
+    problem: Problem | None = None
+
+    @property
+    def exit(self) -> Exit:
+        if self.problem is not None:
+            return self.problem.exit
+        return worst(EXITS[item.judgement] for item in self.judged)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts of properties, one for each verdict."""
+
+    as_expected: int
+    surprises: int
+    inconclusive: int
+    vacuous: int
+    not_run: int
+    seconds: float
+
+
+def summary(results: Iterable[Result], seconds: float) -> Summary:
+    done = list(results)
+    of = [item.judgement for result in done for item in result.judged]
+    return Summary(
+        of.count(Judgement.AS_EXPECTED),
+        of.count(Judgement.SURPRISE),
+        of.count(Judgement.INCONCLUSIVE),
+        of.count(Judgement.VACUOUS),
+        sum(result.problem is not None for result in done),
+        seconds,
+    )
+
+
+def run_checks(
+    checks: Iterable[Check],
+    runner: Runner,
+    *,
+    watcher: Callable[[Check], Watcher | None] = lambda check: None,
+    update_witness: bool = False,
+) -> Iterator[Result]:
+    """Each entry's result as soon as it is there."""
+    for check in checks:
+        yield run_check(check, runner, watcher(check), update_witness=update_witness)
+
+
+def run_check(check: Check, runner: Runner, watcher: Watcher | None = None, *, update_witness: bool = False) -> Result:
+    """Run one entry and judge every verdict. A problem with the model or the installation is part of the
+    result.
+    """
+    begun = perf_counter()
+    try:
+        answer = runner(check.job, watcher)
+        judged = tuple(judge(check, verdict, update_witness) for verdict in answer.verdicts)
+    except Problem as problem:
+        return Result(check, (), perf_counter() - begun, problem=problem.at(str(check.file), check.line))
+    if not judged:
+        problem = Problem("the engine had nothing to judge here", exit=Exit.VACUOUS)
+        return Result(check, (), perf_counter() - begun, problem=problem.at(str(check.file), check.line))
+    return Result(check, judged, perf_counter() - begun, statistics_of(answer))
+
+
+def statistics_of(answer: Answer) -> Statistics | None:
+    return answer.statistics
+
+
+def judge(check: Check, verdict: Verdict, update_witness: bool = False) -> Judged:
+    """Compare a verdict with what the entry expects, and its kept trace with what the model does now."""
+    outcome, expect = verdict.outcome, check.expect
+    if outcome not in FULFILLED_BY[expect]:
+        if outcome is Outcome.INCONCLUSIVE:
+            return Judged(verdict, Judgement.INCONCLUSIVE, f"expected {expect}")
+        if outcome is Outcome.VACUOUS:
+            return Judged(verdict, Judgement.VACUOUS, f"expected {expect}")
+        return Judged(verdict, Judgement.SURPRISE, f"expected {expect}")
+    if expect is not Outcome.VIOLATED or check.witness is None:
+        return Judged(verdict, Judgement.AS_EXPECTED)
+    return judge_witness(check, verdict, verdict.trace, check.witness, update_witness)
+
+
+def judge_witness(check: Check, verdict: Verdict, trace: Trace | None, path: object, update: bool) -> Judged:
+    witness = check.witness
+    assert witness is not None
+    if update and trace is not None:
+        keep(trace, witness)
+    machine = instance(check.job.machine, check.job.scope, check.job.without)
+    try:
+        kept = load_witness(witness, machine)
+    except Problem as problem:
+        place = f"{problem.file}: " if problem.file else ""
+        return Judged(verdict, Judgement.SURPRISE, f"{place}{problem.text}; see quiesce check --update-witness")
+    stale = why_stale(kept, verdict.property)
+    if stale:
+        return Judged(verdict, Judgement.SURPRISE, f"{witness}: {stale}")
+    name = witness.name.removesuffix(".itf.json")
+    return Judged(verdict, Judgement.AS_EXPECTED, f"{witness.parent.name}/{name}, {plural(kept.length, 'step')}")

@@ -1,0 +1,3 @@
+"""What people read: verdicts, traces, tables, problems, progress. Everything here returns text and prints
+nothing.
+"""

@@ -91,8 +91,7 @@ def _checked(value: object, path: Path, depth: int) -> Json:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueRefused(
-                f"the number at {show_path(path)} is {value}, which JSON cannot hold: store null or a "
-                "string instead"
+                f"the number at {show_path(path)} is {value}, which JSON cannot hold: store null or a string instead"
             )
         return float(value)
     if depth <= 0:
@@ -160,12 +159,7 @@ def position(segment: str, length: int) -> int | None:
     """The array position that a path segment names, if it lies within ``length``; positions have one
     spelling.
     """
-    if (
-        segment.isascii()
-        and segment.isdigit()
-        and (segment == "0" or segment[0] != "0")
-        and len(segment) < 10
-    ):
+    if segment.isascii() and segment.isdigit() and (segment == "0" or segment[0] != "0") and len(segment) < 10:
         index = int(segment)
         if index < length:
             return index
@@ -186,23 +180,14 @@ def at(value: Maybe, path: Path) -> Maybe:
 
 
 def reach(value: Maybe, path: Path) -> int:
-    """How many segments of ``path`` lead to something: a path that is absent may be absent at different
-    depths.
-    """
+    """How many segments of ``path`` lead to something, -1 if there is no document: what is absent is so at a depth."""
+    if value is ABSENT:
+        return -1
     for count, segment in enumerate(path):
         value = at(value, (segment,))
         if value is ABSENT:
             return count
     return len(path)
-
-
-class Kind(Enum):
-    """What a shallow read sees of a value besides its keys or its length."""
-
-    ABSENT = "absent"
-    LEAF = "leaf"
-    ARRAY = "array"
-    OBJECT = "object"
 
 
 def same_shape(left: Maybe, right: Maybe) -> bool:

@@ -19,19 +19,19 @@ from quiesce.server.memory import MemoryEngine
 from quiesce.server.sqlite import SqliteEngine, SqliteOptions
 
 FLOORS = {
-    "accepted": 5_000,
+    "accepted": 2_000,
     "accepted on pending": 500,
     "conflict stale-read": 500,
     "conflict dependency-refused": 100,
-    "conflict value-differs": 3,
+    "conflict value-differs": 100,
     "permanent document-exists": 20,
     "permanent origin-not-committed": 20,
     "replayed": 200,
     "inconsistent here": 100,
     "notified commit": 3_000,
-    "notified integrate": 2_000,
+    "notified integrate": 500,
     "notified revert": 200,
-    "notified pull": 200,
+    "notified pull": 80,
     "duplicated up": 200,
     "duplicated down": 200,
     "cut": 500,
@@ -51,13 +51,14 @@ def play(seeds: range, engine: Callable[[], Any] = MemoryEngine) -> Counter[str]
 
 
 def check_floors(tally: Counter[str], scale: float) -> None:
+    # A session's own edits, made on what it read, always apply: refused for that, they would be refused for ever.
+    assert tally["permanent edit-does-not-apply"] == 0
     short = {name: (tally[name], floor * scale) for name, floor in FLOORS.items() if tally[name] < floor * scale}
     assert not short, f"too rare to mean anything (seen, wanted): {short}"
 
 
 def test_what_was_read_is_true_and_everybody_agrees_in_the_end() -> None:
-    t = play(range(300)); print(t)
-    check_floors(t, 1.0)
+    check_floors(play(range(300)), 1.0)
 
 
 @pytest.mark.slow
@@ -97,7 +98,7 @@ def test_a_wrong_conflict_rule_is_caught(fault: str, monkeypatch: pytest.MonkeyP
             return None if own else stale(engine, key, path, seq, shallow, own)
 
         monkeypatch.setattr(quiesce.server.decide, "_stale_at", forgiving)
-    with pytest.raises(AssertionError, match="read|gone|sees another"):
+    with pytest.raises(AssertionError, match=r"read|gone|sees another"):
         play(range(300))
 
 

@@ -63,9 +63,7 @@ class WatchHandle:
     watches: tuple[Watch, ...]
     ready: bool = False
     problem: Problem | None = None
-    _listeners: list[Callable[[WatchHandle], None]] = field(
-        default_factory=list["Callable[[WatchHandle], None]"]
-    )
+    _listeners: list[Callable[[WatchHandle], None]] = field(default_factory=list["Callable[[WatchHandle], None]"])
 
     def on_ready(self, listener: Callable[[WatchHandle], None]) -> None:
         """Call ``listener`` when it is answered; at once if it has been."""
@@ -149,10 +147,7 @@ class Client:
         held_ms: float = 0.0,
     ) -> bool:
         """Tell the server of a breaker's trip or clear. Best effort: whether it was sent at all."""
-        if (
-            self.phase not in (Phase.LIVE, Phase.RESTORING)
-            or "sessionReportV1" not in self.server_capabilities
-        ):
+        if self.phase not in (Phase.LIVE, Phase.RESTORING) or "sessionReportV1" not in self.server_capabilities:
             return False
         self._send(SessionReport(event, action, document, reason, renewals, held_ms))
         return True

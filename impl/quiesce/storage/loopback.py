@@ -129,7 +129,5 @@ class Loopback:
                     moved = True
                     steps += 1
             if steps > limit:
-                raise RuntimeError(
-                    f"the loopback still moves after {steps} steps: something answers itself for ever"
-                )
+                raise RuntimeError(f"the loopback still moves after {steps} steps: something answers itself for ever")
         return steps

@@ -69,9 +69,7 @@ class Replica:
     def identity(self) -> Identity:
         """Who this session is. Raises ``RuntimeError`` before the first welcome."""
         if self._identity is None:
-            raise RuntimeError(
-                "the session has not been welcomed yet: wait for the connection before using it"
-            )
+            raise RuntimeError("the session has not been welcomed yet: wait for the connection before using it")
         return self._identity
 
     def entity(self, document: Document) -> Entity:
@@ -132,9 +130,7 @@ class Replica:
             refused = self._layers[dead[0]].handle
             refused.on_settled(
                 lambda _: handle.settle(
-                    Result(
-                        Settled.STALE, code="dependency-refused", message="it read a commit that was refused"
-                    )
+                    Result(Settled.STALE, code="dependency-refused", message="it read a commit that was refused")
                 )
             )
             return handle
@@ -160,9 +156,7 @@ class Replica:
     def _refused(self, layer: Layer) -> bool:
         return layer.doomed or (layer.verdict is not None and layer.verdict.outcome is not Outcome.ACCEPTED)
 
-    def _claims(
-        self, transaction: Transaction
-    ) -> tuple[tuple[Read, ...], tuple[PendingRead, ...], frozenset[int]]:
+    def _claims(self, transaction: Transaction) -> tuple[tuple[Read, ...], tuple[PendingRead, ...], frozenset[int]]:
         confirmed: list[Read] = []
         pending: list[PendingRead] = []
         rests_on: set[int] = set()
@@ -321,9 +315,7 @@ class Replica:
         for layer in sorted((*accepted, *dropped), key=lambda layer: layer.local_seq):
             layer.handle.settle(_result(layer))
 
-    def _tell(
-        self, kind: NotificationKind, before: dict[Document, Maybe], source: Transaction | None
-    ) -> None:
+    def _tell(self, kind: NotificationKind, before: dict[Document, Maybe], source: Transaction | None) -> None:
         changes: list[Change] = []
         for document, was in before.items():
             now = self.visible(document)
@@ -351,11 +343,7 @@ def _result(layer: Layer) -> Result:
     verdict = layer.verdict
     if verdict is None:
         if layer.doomed:
-            return Result(
-                Settled.STALE, code="dependency-refused", message="it read a commit that was refused"
-            )
-        return Result(
-            Settled.LOST, code="session-lost", message="the session ended before this commit was decided"
-        )
+            return Result(Settled.STALE, code="dependency-refused", message="it read a commit that was refused")
+        return Result(Settled.LOST, code="session-lost", message="the session ended before this commit was decided")
     seq = verdict.seq if verdict.outcome is Outcome.ACCEPTED else None
     return Result(_SETTLED[verdict.outcome], seq, verdict.code, verdict.message)

@@ -106,9 +106,7 @@ class SocketSession:
 
 
 @contextlib.asynccontextmanager
-async def session(
-    url: str, space: str, token: str, counts: Counts | None = None
-) -> AsyncIterator[SocketSession]:
+async def session(url: str, space: str, token: str, counts: Counts | None = None) -> AsyncIterator[SocketSession]:
     """A session with the server at ``url`` (``ws://host:port/sync``), connected in the background, closed
     at the end.
     """

@@ -37,6 +37,8 @@ from quiesce.values import (
     equal,
     is_array,
     is_object,
+    reach,
+    same_shape,
     with_value,
     without,
 )
@@ -283,13 +285,11 @@ class Transaction:
 
     def still_true(self) -> Document | None:
         """The first document of which something that was read is different now, or None."""
-        from quiesce.values import same_shape
-
         for document, path in self._reads:
-            if document in self._snapshot:
-                now = self._replica.visible(document)
-                if not equal(at(self._snapshot[document], path), at(now, path)):
-                    return document
+            if document in self._snapshot and not _same_at(
+                self._snapshot[document], self._replica.visible(document), path
+            ):
+                return document
         for document, path in self._shallow:
             if document in self._snapshot:
                 now = self._replica.visible(document)
@@ -364,9 +364,7 @@ class Transaction:
         """Changed paths with their earlier values, in the order written; none at or below another."""
         paths = self._written[document]
         before, after = self._before(document), self._current[document]
-        top = [
-            path for path in paths if not any(other != path and at_or_below(path, other) for other in paths)
-        ]
+        top = [path for path in paths if not any(other != path and at_or_below(path, other) for other in paths)]
         return [(path, at(before, path)) for path in top if not equal(at(before, path), at(after, path))]
 
     def _check_open(self) -> None:
@@ -376,6 +374,12 @@ class Transaction:
     def _close(self) -> None:
         self._open = False
         self._replica.forget(self)
+
+
+def _same_at(before: Maybe, now: Maybe, path: Path) -> bool:
+    """Whether a deep read sees the same. What is absent is so at a depth: an edit may rest on its parent's presence."""
+    was, found = at(before, path), at(now, path)
+    return equal(was, found) and (found is not ABSENT or reach(before, path) == reach(now, path))
 
 
 def operation(document: Document, overlay: Overlay) -> Operation:

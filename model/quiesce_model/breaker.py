@@ -223,7 +223,7 @@ class Breaker(BreakerSettings):
             return True
         if not before.echoes_at(place):
             return not self.pair.tripped
-        counted = pair.echoes if pair.opened <= self.window else 0
+        counted = pair.echoes if pair.opened <= self.window and pair.settling <= self.cap else 0
         return self.pair.tripped == (counted + 1 >= self.threshold)
 
     @step_property("BRK-13", "BRK-15", "BRK-16", "BRK-17", on="commit")
@@ -231,8 +231,9 @@ class Breaker(BreakerSettings):
         """A trip backs off for the base; each echo step after it for twice as long as the last, to the cap."""
         if not (before.echoes_at(place) and self.pair.tripped):
             return True
-        first = not before.pair.tripped
-        expected = self.base if first else min(2 * before.pair.backoff, self.cap)
+        pair = before.pair
+        first = not pair.tripped or pair.since_echo > self.quiet or pair.settling > self.cap
+        expected = self.base if first else min(2 * pair.backoff, self.cap)
         return self.pair.backoff == expected and self.pair.deadline.remaining == expected
 
     @step_property("BRK-13", "BRK-15", on="commit")
@@ -288,6 +289,33 @@ class Breaker(BreakerSettings):
     def each_wake_allows_one_run(self) -> bool:
         """Once a pair has tripped, no second run starts before the first one's step has landed."""
         return not self.pair.tripped or self.woken <= 1
+
+    # What the proofs of the above rest on.
+
+    @invariant()
+    def a_trip_is_timed(self) -> bool:
+        """The last echo step of a tripped pair is timed, and of no other."""
+        return self.pair.since_echo.running == self.pair.tripped
+
+    @invariant()
+    def only_a_held_pair_settles(self) -> bool:
+        """A settling period runs only with the repair, and only for a pair that is held."""
+        return not self.pair.settling.running or (self.clear_when_settled and self.pair.held())
+
+    @invariant()
+    def runs_of_the_retired_are_marked(self) -> bool:
+        """While the action is not registered, every run in flight has outlived its registration."""
+        return self.registered or all(run is None or run.outlived for run in self.flight)
+
+    @invariant()
+    def flight_has_no_gap(self) -> bool:
+        """Runs in flight lie at the front, in the order of kickoff."""
+        return all(self.flight[n] is not None or self.flight[n + 1] is None for n in range(self.in_flight - 1))
+
+    @invariant()
+    def every_run_is_tracked(self) -> bool:
+        """With BRK-9 in force, every run is classified against the pairs that are held when its step lands."""
+        return not self.rule("BRK-9") or all(run is None or run.tracked for run in self.flight)
 
     # That there is something to check.
 

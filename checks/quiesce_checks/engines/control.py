@@ -17,6 +17,8 @@ class Slot(IntEnum):
     SOURCES_AT = auto()  # their parents,
     HASHES_AT = auto()  # their hashes,
     PLACES_AT = auto()  # and where in the table to look
+    SCRATCH_AT = auto()  # successors before they are put into order
+    MOVES_AT = auto()  # the numbers of the moves that are not impossible in themselves
     TAKEN_AT = auto()  # for each move, how often
     FIRST_LEVEL_AT = auto()  # for each move, the level it was first taken from (0: never)
     FOUND_AT = auto()  # for each watch, the first state, or -1

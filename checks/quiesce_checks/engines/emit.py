@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 
 from ..relation.terms import Term
 from .assembly import Assembly
@@ -27,6 +28,14 @@ class Emitter:
         self.field_of = {field.term.number: field for field in layout.fields}
         self.done: dict[int, str] = {}
         self.groups: dict[tuple[tuple[int, int], ...], str] = {}
+
+    @contextmanager
+    def apart(self) -> Generator[None]:
+        """What is emitted inside is not known outside: it stands where control may not come by."""
+        done, groups = self.done, self.groups
+        self.done, self.groups = dict(done), dict(groups)
+        yield
+        self.done, self.groups = done, groups
 
     def number(self, value: int) -> str:
         """A constant; taken modulo 2**64, as the machine's word does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from ..relation.terms import BOOL, SIGNS, Term, walk
@@ -132,7 +132,7 @@ class ListedStates:
 
 
 class Interpreted:
-    """A search in plain Python. ``give_up`` seconds after its start it hands over nothing but None."""
+    """A search in plain Python. After ``give_up`` seconds of the processor it hands over nothing but None."""
 
     def __init__(self, program: Program, watchman: Watchman, *, keep_graph: bool, give_up: float | None) -> None:
         self.program = program
@@ -156,18 +156,18 @@ class Interpreted:
         try:
             functions = readable(self.program)
             compiled = perf_counter() - begun
-            stop = self.search(functions, begun)
+            stop = self.search(functions)
         except KeyboardInterrupt:
             compiled, stop = 0.0, Stop.INTERRUPTED
         return None if stop is None else self.result(stop, perf_counter() - begun, compiled)
 
-    def search(self, functions: Readable, begun: float) -> Stop | None:
+    def search(self, functions: Readable) -> Stop | None:
         limits, found, parents = self.watchman.limits, self.states.found, self.states.parents
         index: dict[tuple[int, ...], int] = {self.program.initial: 0}
         found.append(self.program.initial)
         parents.append(0)
         struck = self.note(functions.judge_state(self.program.initial), 0)
-        level_end, beat, most = 1, 0, limits.states
+        level_end, beat, most, since = 1, 0, limits.states, thread_time()
         while self.expanded < len(found):
             if self.expanded == level_end:
                 self.level += 1
@@ -180,8 +180,7 @@ class Interpreted:
                 return Stop.STATES
             beat += 1
             if beat & 255 == 0:
-                now = perf_counter() - begun
-                if self.give_up is not None and now > self.give_up:
+                if self.give_up is not None and thread_time() - since > self.give_up:
                     return None
                 if self.watchman.overdue():
                     return Stop.SECONDS

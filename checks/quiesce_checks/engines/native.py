@@ -63,12 +63,12 @@ class Native:
     def __init__(self, program: Program, watchman: Watchman, *, keep_graph: bool) -> None:
         self.program = program
         self.watchman = watchman
-        self.kernel = Kernel(program, lanes=LANES if program.layout.words <= 4 else 1, graph=keep_graph)
+        self.kernel = Kernel(program, lanes=LANES, graph=keep_graph)
         self.width = 8 * program.layout.words + 4
         self.edge_width = (4 + 2) * keep_graph
         limits = watchman.limits
         self.memory_limit = limits.memory if limits.memory is not None else available() * 9 // 10
-        slack = self.kernel.batch_capacity + 64
+        slack = self.kernel.successors.capacity + 64
         possible = min(int(INDEXES * TIGHT), max(1, self.memory_limit // self.width)) + slack
         if limits.states is not None:
             possible = min(possible, limits.states + 2 * slack)
@@ -85,14 +85,16 @@ class Native:
 
     def set_up(self, slack: int) -> None:
         kernel, words, moves = self.kernel, self.program.layout.words, len(self.program.moves)
-        sets = len(kernel.watch_sets)
+        sets = len(kernel.shape.watch_sets)
         self.taken = self.array(Slot.TAKEN_AT, np.zeros(moves + 1, dtype=np.int64))
         self.first_level = self.array(Slot.FIRST_LEVEL_AT, np.zeros(moves + 1, dtype=np.int64))
         self.found = self.array(Slot.FOUND_AT, np.full(64 * sets, -1, dtype=np.int64))
         self.array(Slot.ACTIVE_AT, np.full(sets, -1, dtype=np.int64))
-        self.array(Slot.WORDS_AT, np.zeros((kernel.batch_capacity + slack) * words, dtype=np.int64))
+        self.array(Slot.WORDS_AT, np.zeros((kernel.successors.capacity + slack) * words, dtype=np.int64))
         for slot in (Slot.SOURCES_AT, Slot.HASHES_AT, Slot.PLACES_AT):
-            self.array(slot, np.zeros(kernel.batch_capacity + slack, dtype=np.int64))
+            self.array(slot, np.zeros(kernel.successors.capacity + slack, dtype=np.int64))
+        self.array(Slot.SCRATCH_AT, np.zeros(kernel.successors.scratch, dtype=np.int64))
+        self.array(Slot.MOVES_AT, np.array([number for number, _ in kernel.successors.moves], dtype=np.int64))
         for slot, memory in ((Slot.STATES_AT, self.states), (Slot.PARENTS_AT, self.parents)):
             self.set(slot, memory.address)
         if kernel.graph:
@@ -179,9 +181,9 @@ class Native:
         limit = self.watchman.limits.states
         if limit is not None and count > limit:
             return Stop.STATES
-        if self.kernel.graph and self.get(Slot.GENERATED) + self.kernel.batch_capacity > self.get(Slot.EDGE_ROOM):
+        if self.kernel.graph and self.get(Slot.GENERATED) + self.kernel.successors.capacity > self.get(Slot.EDGE_ROOM):
             return Stop.MEMORY
-        if count + self.kernel.batch_capacity > self.possible:
+        if count + self.kernel.successors.capacity > self.possible:
             return Stop.INDEXES if self.possible >= INDEXES * TIGHT else Stop.MEMORY
         if self.bits < 32 and self.grow():
             return None
@@ -219,7 +221,7 @@ class Native:
         """How many states there may be before something has to be done."""
         room = min(int(load * (1 << self.bits)), self.possible)
         limit = self.watchman.limits.states
-        return room if limit is None else min(room, limit + self.kernel.batch_capacity)
+        return room if limit is None else min(room, limit + self.kernel.successors.capacity)
 
     def memory(self) -> int:
         """Bytes that the search holds: states, parents, table, edges."""
@@ -229,7 +231,7 @@ class Native:
     def strikes(self) -> tuple[int | None, ...]:
         """For each watch the first state where it struck."""
         out: list[int | None] = [None] * len(self.program.watches)
-        for number, positions in enumerate(self.kernel.watch_sets):
+        for number, positions in enumerate(self.kernel.shape.watch_sets):
             for bit, position in enumerate(positions):
                 at = int(self.found[64 * number + bit])
                 out[position] = None if at < 0 else at

@@ -1,18 +1,45 @@
-"""The visited set's table, as instructions: open addressing over 32-bit entries.
+"""The visited set: its table, and how a batch of successors is held against it.
 
-An entry is 0 for an empty slot, else the index of a state plus one in as many low bits as the table has index bits, and
-bits of the state's hash above them: a probe looks at a state only where those bits agree. The table is never full.
+Open addressing over 32-bit entries. An entry is 0 for an empty slot, else the index of a state plus one in as many low
+bits as the table has index bits, and bits of the state's hash above them: a probe looks at a state only where those
+bits agree. What decides is always the whole state. The table is never full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .assembly import Assembly
 from .control import Slot, read
+from .lanes import Lanes
 
 MULTIPLIER = 0x9E3779B97F4A7C15
 SECOND = 0xD6E8FEB86659FD93
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Addresses: the states and their parents, and the batch's successors with their sources, hashes and places."""
+
+    states: str
+    parents: str
+    words: str
+    sources: str
+    hashes: str
+    places: str
+
+    @staticmethod
+    def given(out: Assembly) -> Arrays:
+        slots = (
+            Slot.STATES_AT,
+            Slot.PARENTS_AT,
+            Slot.WORDS_AT,
+            Slot.SOURCES_AT,
+            Slot.HASHES_AT,
+            Slot.PLACES_AT,
+        )
+        return Arrays(*(read(out, slot, "ptr") for slot in slots))
 
 
 class Table:
@@ -53,6 +80,110 @@ class Table:
     def put(self, place: str, h: str, index: str) -> None:
         number = self.out.op(f"trunc i64 {self.out.op(f'add i64 {index}, 1')} to i32")
         self.out.store(self.out.op(f"or i32 {number}, {self.tag(h)}"), self.at, place, "i32")
+
+
+class Visited:
+    """Writes the parts of the kernel that look into the table and fill it. ``targets`` keeps where edges lead."""
+
+    def __init__(self, shape: Lanes, out: Assembly, *, targets: bool = False) -> None:
+        self.shape = shape
+        self.out = out
+        self.targets = targets
+        self.arrays = Arrays.given(out)
+        self.table = Table(out)
+
+    def words_of(self, array: str, index: str) -> list[str]:
+        address = self.shape.word_at(self.out, array, index)
+        return [self.out.load(address, str(k)) for k in range(self.shape.words)]
+
+    def enter(self, first: str, size: str) -> None:
+        """Enter the states ``first`` on, ``size`` of them, all new."""
+        out, table = self.out, self.table
+        with out.each("0", size) as j:
+            h = mix(out, self.words_of(self.arrays.states, out.op(f"add i64 {first}, {j}")))
+            out.store(h, self.arrays.hashes, j)
+            table.prefetch(table.place(h))
+        with out.each("0", size) as j:
+            h = out.load(self.arrays.hashes, j)
+            place = out.cell(table.place(h))
+            with out.loop() as (again, found):
+                filled = out.label()
+                out.split(out.op(f"icmp eq i32 {table.entry(out.get(place))}, 0"), found, filled)
+                out.start(filled)
+                out.set(place, table.after(out.get(place)))
+                out.jump(again)
+            table.put(out.get(place), h, out.op(f"add i64 {first}, {j}"))
+
+    def look_up(self, size: str) -> None:
+        """Find for each successor the first slot that is empty or may be its own; fetch the state that is there."""
+        out, table = self.out, self.table
+        with out.each("0", size) as j:
+            h = mix(out, self.words_of(self.arrays.words, j))
+            out.store(h, self.arrays.hashes, j)
+            table.prefetch(table.place(h))
+        with out.each("0", size) as j:
+            h = out.load(self.arrays.hashes, j)
+            tag = table.tag(h)
+            place = out.cell(table.place(h))
+            with out.loop() as (again, found):
+                entry = table.entry(out.get(place))
+                filled, candidate, other = out.label(), out.label(), out.label()
+                out.split(out.op(f"icmp eq i32 {entry}, 0"), found, filled)
+                out.start(filled)
+                out.split(table.matches(entry, tag), candidate, other)
+                out.start(candidate)
+                out.do(prefetch(self.shape.word_at(out, self.arrays.states, table.index(entry))))
+                out.goto(found)
+                out.start(other)
+                out.set(place, table.after(out.get(place)))
+                out.jump(again)
+            out.store(out.get(place), self.arrays.places, j)
+
+    def append(self, size: str, count: str, edges: str) -> str:
+        """Compare each successor with the state found, and append it if it is new. Gives the new number of states.
+
+        ``count`` is their number before, ``edges`` that of the transitions before this batch.
+        """
+        out, table, arrays = self.out, self.table, self.arrays
+        total = out.cell(count)
+        with out.each("0", size) as j:
+            h = out.load(arrays.hashes, j)
+            tag = table.tag(h)
+            mine = self.words_of(arrays.words, j)
+            place, target = out.cell(out.load(arrays.places, j)), out.cell()
+            with out.loop() as (again, found):
+                entry = table.entry(out.get(place))
+                with out.when(out.op(f"icmp eq i32 {entry}, 0")):
+                    now = out.get(total)
+                    new = self.shape.word_at(out, arrays.states, now)
+                    for k, word in enumerate(mine):
+                        out.store(word, new, str(k))
+                    out.store(out.load(arrays.sources, j, "i32"), arrays.parents, now, "i32")
+                    table.put(out.get(place), h, now)
+                    out.set(target, now)
+                    out.set(total, out.op(f"add i64 {now}, 1"))
+                    out.jump(found)
+                with out.when(table.matches(entry, tag)):
+                    index = table.index(entry)
+                    with out.when(same(out, mine, self.words_of(arrays.states, index))):
+                        out.set(target, index)
+                        out.jump(found)
+                out.set(place, table.after(out.get(place)))
+                out.jump(again)
+            if self.targets:
+                edge = out.op(f"add i64 {edges}, {j}")
+                narrow = out.op(f"trunc i64 {out.get(target)} to i32")
+                out.store(narrow, read(out, Slot.TARGETS_AT, "ptr"), edge, "i32")
+        return out.get(total)
+
+
+def same(out: Assembly, mine: Sequence[str], other: Sequence[str]) -> str:
+    """Whether all words are equal."""
+    differences = [out.op(f"xor i64 {a}, {b}") for a, b in zip(mine, other, strict=True)]
+    found = differences[0]
+    for difference in differences[1:]:
+        found = out.op(f"or i64 {found}, {difference}")
+    return out.op(f"icmp eq i64 {found}, 0")
 
 
 def prefetch(address: str) -> str:

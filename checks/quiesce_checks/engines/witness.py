@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from quiesce_model.language.machine import Step, apply, load
+from quiesce_model.language.machine import Machine, Step, apply, copy, judge, load, steps
 from quiesce_model.language.outcome import Blocked, Fault
 
-from ..relation.terms import evaluate
+from ..relation.build import saturation_limits
+from ..relation.terms import BOOL, evaluate
 from ..trace import Disagreement, Failure, Trace, replay
 from .interpreted import Expand, readable
 from .program import NO_DEADLOCK, Program, Watch, faults
 from .search import States
 
-Confirm = Callable[[Trace, tuple[int | None, ...]], Trace]
+Confirm = Callable[[Trace, Watch, tuple[int | None, ...]], Trace]
 
 
 class Witnesses:
@@ -46,7 +47,7 @@ class Witnesses:
         if failure is None and watch.declared is not None and watch.violation:
             failure = Failure(watch.name, watch.declared.text, watch.declared.site)
         trace = Trace(relation.machine, tuple(path), tuple(steps), failure)
-        return trace if self.confirm is None else self.confirm(trace, saturation(self.program))
+        return trace if self.confirm is None else self.confirm(trace, watch, saturation_limits(relation))
 
     def path(self, at: int) -> list[tuple[int, ...]]:
         """The states from the initial one to ``at``."""
@@ -84,7 +85,7 @@ class Witnesses:
     def values(self, state: tuple[int, ...]) -> Callable[[str], int | bool]:
         table: dict[str, int | bool] = {}
         for variable, value in zip(self.program.relation.variables, state, strict=True):
-            table[str(variable.term.data)] = bool(value) if variable.term.sort == "bool" else value
+            table[str(variable.term.data)] = bool(value) if variable.term.sort is BOOL else value
         return table.__getitem__
 
 
@@ -96,16 +97,8 @@ FAULTS = {
 }
 
 
-def saturation(program: Program) -> tuple[int | None, ...]:
-    """Per leaf, where an age stops counting."""
-    return tuple(
-        int(variable.high.data) if variable.leaf.kind == "age" and variable.high is not None else None
-        for variable in program.relation.variables
-    )
-
-
-def by_machine(trace: Trace, limits: tuple[int | None, ...]) -> Trace:
-    """Let the Machine take the steps, and hold its states, its faults and its properties against the engine's.
+def by_machine(trace: Trace, watch: Watch, limits: tuple[int | None, ...]) -> Trace:
+    """Let the Machine take the steps, and hold its states, and what it says at the end, against the engine's.
 
     Raises :class:`Disagreement` where they differ.
     """
@@ -115,15 +108,76 @@ def by_machine(trace: Trace, limits: tuple[int | None, ...]) -> Trace:
         if mine != its:
             where = "initially" if position == 0 else f"after step {position}, {trace.steps[position - 1]}"
             raise Disagreement(f"{name}: {where} the engine has {mine}, plain Python has {its}")
-    failure = trace.failure
-    if failure is not None and failure.attempted is not None:
-        load(taken.machine, taken.states[-1])
+    objection = ENDINGS[watch.kind](taken.machine, trace, watch)
+    load(taken.machine, trace.states[-1])
+    if objection:
+        last = f"after {len(trace.steps)} steps, in {trace.states[-1]}"
+        raise Disagreement(f"{name}.{watch.name}: {last}, plain Python says otherwise: {objection}")
+    return Trace(taken.machine, trace.states, trace.steps, trace.failure, trace.loop, trace.notes)
+
+
+def holds_here(machine: Machine, trace: Trace, watch: Watch) -> str:
+    """An objection to: the property does not hold in the last state."""
+    return "" if not verdict_on_state(machine, trace, watch) else "the property holds"
+
+
+def fails_here(machine: Machine, trace: Trace, watch: Watch) -> str:
+    """An objection to: this is a state that was to be reached."""
+    return "" if verdict_on_state(machine, trace, watch) else "this is no such state"
+
+
+def verdict_on_state(machine: Machine, trace: Trace, watch: Watch) -> bool:
+    load(machine, trace.states[-1])
+    try:
+        return judge(machine, watch.name)
+    except Fault:
+        return False
+
+
+def step_holds(machine: Machine, trace: Trace, watch: Watch) -> str:
+    """An objection to: the last step breaks the property."""
+    before = copy(machine)
+    load(before, trace.states[-2])
+    load(machine, trace.states[-2])
+    apply(machine, trace.steps[-1])  # not the saturated state: the property sees what the step left
+    try:
+        return "the property holds" if judge(machine, watch.name, before, trace.steps[-1]) else ""
+    except Fault:
+        return ""
+
+
+def no_fault_here(machine: Machine, trace: Trace, watch: Watch) -> str:
+    """An objection to: the attempt is a fault."""
+    del watch
+    load(machine, trace.states[-1])
+    assert trace.failure is not None
+    assert trace.failure.attempted is not None
+    try:
+        apply(machine, trace.failure.attempted)
+    except Fault:
+        return ""
+    except Blocked as outcome:
+        return f"{trace.failure.attempted} is {outcome}"
+    return f"{trace.failure.attempted} is possible"
+
+
+def not_stuck(machine: Machine, trace: Trace, watch: Watch) -> str:
+    """An objection to: nothing is possible."""
+    del watch
+    for step in steps(machine):
+        load(machine, trace.states[-1])
         try:
-            apply(taken.machine, failure.attempted)
-        except Fault:
-            load(taken.machine, taken.states[-1])
-        except Blocked as outcome:
-            raise Disagreement(f"{name}: {failure.attempted} is no fault under plain Python but {outcome}") from None
-        else:
-            raise Disagreement(f"{name}: {failure.attempted} is no fault under plain Python: {failure.text}")
-    return Trace(taken.machine, trace.states, trace.steps, failure, trace.loop, trace.notes)
+            apply(machine, step)
+        except (Blocked, Fault):
+            continue
+        return f"{step} is possible"
+    return ""
+
+
+ENDINGS: dict[str, Callable[[Machine, Trace, Watch], str]] = {
+    "invariant": holds_here,
+    "reachable": fails_here,
+    "step": step_holds,
+    "fault": no_fault_here,
+    "deadlock": not_stuck,
+}

@@ -337,6 +337,7 @@ class Schedule:
             for _, link in self.clients:
                 link.connect()
             self.world.settle()
+        self.accepted = self.durable(self.accepted)
         reference = Reference()
         for accepted in sorted(self.accepted, key=lambda accepted: accepted.seq):
             if accepted.commit.operations:
@@ -348,6 +349,14 @@ class Schedule:
             self._check_attempt(attempt, by_identity, reference)
         for client, _ in self.clients:
             self._check_replica(client, reference)
+        self.check_store(reference.state)
+
+    def durable(self, accepted: list[Accepted]) -> list[Accepted]:
+        """Of what was decided, what lasted: everything, unless storage can fail."""
+        return accepted
+
+    def check_store(self, state: dict[tuple[str, str], Any]) -> None:
+        """Compare what is stored, for those who can look."""
 
     def _identities(self) -> None:
         names = [(a.actor.session, a.commit.local_seq) for a in self.accepted]

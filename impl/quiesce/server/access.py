@@ -97,8 +97,7 @@ class TokenAuthenticator:
             return self._claims(payload)
         raise AccessDenied(
             "unauthenticated",
-            "the token was not signed with this server's key: make one with `quiesce token` on the "
-            "server's machine",
+            "the token was not signed with this server's key: make one with `quiesce token` on the server's machine",
         )
 
     def _claims(self, payload: Mapping[str, Any]) -> Claims:
@@ -163,9 +162,7 @@ def make_token(
         "aud": AUDIENCE,
         "iat": int(now_ms / 1000),
         "exp": (now_ms + lifetime_ms) / 1000,
-        "spaces": {
-            name: {"read": sorted(grant.read), "write": sorted(grant.write)} for name, grant in spaces.items()
-        },
+        "spaces": {name: {"read": sorted(grant.read), "write": sorted(grant.write)} for name, grant in spaces.items()},
     }
     if observe:
         payload["observe"] = True
@@ -186,14 +183,10 @@ def load_keys(path: FilePath) -> list[bytes]:
         except ValueError:
             raise ValueError(f"{path}:{number}: not a hexadecimal key") from None
         if len(key) < MIN_KEY_BYTES:
-            raise ValueError(
-                f"{path}:{number}: a key of {len(key)} bytes is too short: use {MIN_KEY_BYTES} or more"
-            )
+            raise ValueError(f"{path}:{number}: a key of {len(key)} bytes is too short: use {MIN_KEY_BYTES} or more")
         keys.append(key)
     if not keys:
-        raise ValueError(
-            f"{path}: no key in this file: put one hexadecimal key on a line, or delete the file"
-        )
+        raise ValueError(f"{path}: no key in this file: put one hexadecimal key on a line, or delete the file")
     return keys
 
 

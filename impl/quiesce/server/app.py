@@ -58,9 +58,7 @@ class Pump:
                 self._idle.clear()
                 self._hub.surroundings.tally.batches += 1
                 future = self._loop.run_in_executor(self._executor, batch.run)
-                future.add_done_callback(
-                    lambda done, space=space, batch=batch: self._done(space, batch, done)
-                )
+                future.add_done_callback(lambda done, space=space, batch=batch: self._done(space, batch, done))
 
     def _done(self, space: Space, batch: Batch, done: asyncio.Future[Results]) -> None:
         self._running -= 1
@@ -137,20 +135,14 @@ class _Socket:
                 while (data := connection.take()) is not None:
                     await self._send({"type": "websocket.send", "text": data.decode()})
                 if connection.closing is not None:
-                    code = CLOSE_CODES.get(
-                        connection.closing.code, 1000 if connection.closing.code == "bye" else 4400
-                    )
-                    await self._send(
-                        {"type": "websocket.close", "code": code, "reason": connection.closing.code}
-                    )
+                    code = CLOSE_CODES.get(connection.closing.code, 1000 if connection.closing.code == "bye" else 4400)
+                    await self._send({"type": "websocket.close", "code": code, "reason": connection.closing.code})
                     return
                 if reader.done():
                     return
 
 
-def application(
-    hub: Hub, authenticator: Authenticator, *, threads: int = 4, loopback_only: bool = False
-) -> Starlette:
+def application(hub: Hub, authenticator: Authenticator, *, threads: int = 4, loopback_only: bool = False) -> Starlette:
     """The server as an ASGI application. ``loopback_only``: refuse pages of other origins (development mode,
     where a token proves nothing, and any page in a browser could reach this machine)."""
 
@@ -180,9 +172,7 @@ def application(
             await _Socket(hub, self._receive, self._send).serve()
 
     async def health(_: Request) -> Response:
-        return JSONResponse(
-            {"status": "stopping" if hub.shutting_down else "ok"}, 503 if hub.shutting_down else 200
-        )
+        return JSONResponse({"status": "stopping" if hub.shutting_down else "ok"}, 503 if hub.shutting_down else 200)
 
     async def health_stats(request: Request) -> Response:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")

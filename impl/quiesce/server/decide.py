@@ -131,9 +131,7 @@ def _key(actor: Actor, scope: Scope, id: str) -> Key:
 
 def _check_identity(engine: Engine, actor: Actor, commit: Commit) -> None:
     if not 1 <= commit.local_seq <= MAX_LOCAL_SEQ:
-        raise _Refused(
-            Outcome.TERMINAL, "bad-local-sequence", "a local sequence counts up from 1, to 2^53 at most"
-        )
+        raise _Refused(Outcome.TERMINAL, "bad-local-sequence", "a local sequence counts up from 1, to 2^53 at most")
     last = engine.last_local_seq(actor.session)
     if commit.local_seq <= last:
         raise _Refused(
@@ -147,19 +145,13 @@ def _check_identity(engine: Engine, actor: Actor, commit: Commit) -> None:
 def _check_rights(actor: Actor, commit: Commit) -> None:
     for read in (*commit.reads, *commit.pending):
         if not actor.may_read(read.scope):
-            raise _Refused(
-                Outcome.TERMINAL, "forbidden", f"this session may not read scope {read.scope.value}"
-            )
+            raise _Refused(Outcome.TERMINAL, "forbidden", f"this session may not read scope {read.scope.value}")
     for condition in commit.preconditions:
         if isinstance(condition, DocumentAbsent | DocumentIs) and not actor.may_read(condition.scope):
-            raise _Refused(
-                Outcome.TERMINAL, "forbidden", f"this session may not read scope {condition.scope.value}"
-            )
+            raise _Refused(Outcome.TERMINAL, "forbidden", f"this session may not read scope {condition.scope.value}")
     for operation in commit.operations:
         if not actor.may_write(operation.scope):
-            raise _Refused(
-                Outcome.TERMINAL, "forbidden", f"this session may not write scope {operation.scope.value}"
-            )
+            raise _Refused(Outcome.TERMINAL, "forbidden", f"this session may not write scope {operation.scope.value}")
 
 
 def _check_preconditions(engine: Engine, actor: Actor, commit: Commit) -> None:
@@ -199,9 +191,7 @@ def _accepted_at(engine: Engine, actor: Actor, local_seq: int) -> Seq | None:
 def _check_confirmed(engine: Engine, actor: Actor, commit: Commit) -> None:
     for read in commit.reads:
         _check_past(engine, read.seq)
-        later = _stale_at(
-            engine, _key(actor, read.scope, read.id), read.path, read.seq, read.shallow, frozenset()
-        )
+        later = _stale_at(engine, _key(actor, read.scope, read.id), read.path, read.seq, read.shallow, frozenset())
         if later is not None:
             raise _stale(Document(read.id, read.scope), explain(read.path, read.seq, later))
 
@@ -253,9 +243,7 @@ def _stale(document: Document, why: str) -> _Refused:
     )
 
 
-def _stale_at(
-    engine: Engine, key: Key, path: Path, seq: Seq, shallow: bool, own: frozenset[Seq]
-) -> Seq | None:
+def _stale_at(engine: Engine, key: Key, path: Path, seq: Seq, shallow: bool, own: frozenset[Seq]) -> Seq | None:
     """The sequence of a write later than ``seq`` that touched the read, or None while the read still
     holds.
     """

@@ -121,8 +121,7 @@ class Hub:
                 connection,
                 Problem(
                     "too-large",
-                    f"a message of {len(data)} bytes, and {limits.message_bytes} are allowed: split the "
-                    "commit",
+                    f"a message of {len(data)} bytes, and {limits.message_bytes} are allowed: split the commit",
                     fatal=True,
                 ),
             )
@@ -141,9 +140,7 @@ class Hub:
         elif connection.session is None:
             self._problem(
                 connection,
-                Problem(
-                    "malformed", "say hello first, and wait for the welcome before anything else", fatal=True
-                ),
+                Problem("malformed", "say hello first, and wait for the welcome before anything else", fatal=True),
             )
         elif self._still_valid(connection):
             self._dispatch(connection, connection.session, message)
@@ -182,9 +179,7 @@ class Hub:
                 if session.connection is None:
                     if now - session.detached_ms > limits.detached_ms:
                         space.expire(session)
-                        self._log.info(
-                            "session-expired", "a detached session gave up its place", session=session.id
-                        )
+                        self._log.info("session-expired", "a detached session gave up its place", session=session.id)
                 elif session.behind is not None and now - session.behind_since > limits.stalled_ms:
                     space.slow_reader(session.connection)
             if sweep:
@@ -220,8 +215,7 @@ class Hub:
                 connection,
                 Problem(
                     "malformed",
-                    f"protocol version {hello.version} is not spoken here, only {VERSION}: use a matching "
-                    "client",
+                    f"protocol version {hello.version} is not spoken here, only {VERSION}: use a matching client",
                     fatal=True,
                 ),
             )
@@ -233,9 +227,7 @@ class Hub:
             self._problem(connection, Problem(denied.code, str(denied), fatal=True))
             return
         if not 0 < len(hello.space) <= 100:
-            self._problem(
-                connection, Problem("malformed", "a space's name has 1 to 100 characters", fatal=True)
-            )
+            self._problem(connection, Problem("malformed", "a space's name has 1 to 100 characters", fatal=True))
             return
         if self._principals[claims.principal] >= limits.connections_per_principal:
             self._problem(
@@ -308,9 +300,7 @@ class Hub:
             return False
         wait = session.commits.take()
         if wait > 0:
-            self._limited(
-                connection, f"more than {limits.commits_per_second:.0f} commits a second", max(wait, 100.0)
-            )
+            self._limited(connection, f"more than {limits.commits_per_second:.0f} commits a second", max(wait, 100.0))
             return False
         edits = sum(len(op.edits) for op in commit.operations if isinstance(op, PatchDocument))
         layers = sum(len(read.layers) for read in commit.pending)
@@ -336,9 +326,7 @@ class Hub:
         if any(_deep(operation) for operation in commit.operations):
             self._problem(
                 connection,
-                Problem(
-                    "too-large", "a value nests more than 64 containers: split it into documents", fatal=True
-                ),
+                Problem("too-large", "a value nests more than 64 containers: split it into documents", fatal=True),
             )
             return False
         return True
@@ -392,9 +380,7 @@ class Hub:
             return True
         self._problem(
             connection,
-            Problem(
-                "token-expired", "the token has expired: connect again with a new one and resume", fatal=True
-            ),
+            Problem("token-expired", "the token has expired: connect again with a new one and resume", fatal=True),
         )
         return False
 
@@ -402,9 +388,7 @@ class Hub:
         wait = connection.messages.take() if connection.messages is not None else 0.0
         if wait > 0:
             limit = self.surroundings.limits.messages_per_second
-            self._limited(
-                connection, f"more than {limit:.0f} messages a second besides commits", max(wait, 100.0)
-            )
+            self._limited(connection, f"more than {limit:.0f} messages a second besides commits", max(wait, 100.0))
         return wait <= 0
 
     def _limited(self, connection: Connection, what: str, retry_after_ms: float) -> None:
@@ -434,9 +418,7 @@ class Hub:
 
 
 def _closing() -> Problem:
-    return Problem(
-        "shutting-down", "the server stops: reconnect and replay", fatal=True, retry_after_ms=1_000
-    )
+    return Problem("shutting-down", "the server stops: reconnect and replay", fatal=True, retry_after_ms=1_000)
 
 
 def _deep(operation: object) -> bool:

@@ -18,9 +18,7 @@ _NEVER = Head(0, ABSENT, None)
 class _State:
     sequence: int = 0
     heads: dict[Key, Head] = field(default_factory=dict[Key, Head])
-    writes: dict[Key, list[tuple[Seq, Touched]]] = field(
-        default_factory=dict[Key, "list[tuple[Seq, Touched]]"]
-    )
+    writes: dict[Key, list[tuple[Seq, Touched]]] = field(default_factory=dict[Key, "list[tuple[Seq, Touched]]"])
     sessions: dict[str, StoredSession] = field(default_factory=dict[str, StoredSession])
     verdicts: dict[str, dict[int, Recorded]] = field(default_factory=dict[str, "dict[int, Recorded]"])
     last: dict[str, int] = field(default_factory=dict[str, int])

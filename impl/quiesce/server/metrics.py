@@ -39,9 +39,7 @@ def register(hub: Hub, meter: Meter) -> None:
         return [Observation(len(hub.connections))]
 
     def sessions(_: CallbackOptions) -> Iterable[Observation]:
-        return [
-            Observation(len(space.sessions), {"space": space.name}) for space in list(hub.spaces.values())
-        ]
+        return [Observation(len(space.sessions), {"space": space.name}) for space in list(hub.spaces.values())]
 
     def sequence(_: CallbackOptions) -> Iterable[Observation]:
         return [Observation(space.seq, {"space": space.name}) for space in list(hub.spaces.values())]
@@ -53,23 +51,13 @@ def register(hub: Hub, meter: Meter) -> None:
         return [Observation(sum(connection.outbox_bytes for connection in list(hub.connections.values())))]
 
     meter.create_observable_counter("quiesce.commits", [commits], description="commits decided, by outcome")
-    meter.create_observable_counter(
-        "quiesce.replays", [replays], description="commits answered from stored verdicts"
-    )
+    meter.create_observable_counter("quiesce.replays", [replays], description="commits answered from stored verdicts")
     meter.create_observable_counter("quiesce.windows", [windows], description="windows queued to sessions")
     meter.create_observable_counter("quiesce.batches", [batches], description="durable transactions")
-    meter.create_observable_counter(
-        "quiesce.problems", [problems], description="error messages sent, by code"
-    )
-    meter.create_observable_counter(
-        "quiesce.echo_breaker", [breaker], description="breaker reports, by event"
-    )
+    meter.create_observable_counter("quiesce.problems", [problems], description="error messages sent, by code")
+    meter.create_observable_counter("quiesce.echo_breaker", [breaker], description="breaker reports, by event")
     meter.create_observable_gauge("quiesce.connections", [connections], description="open connections")
     meter.create_observable_gauge("quiesce.sessions", [sessions], description="sessions held, by space")
     meter.create_observable_gauge("quiesce.sequence", [sequence], description="last sequence, by space")
-    meter.create_observable_gauge(
-        "quiesce.queue", [queue], description="jobs that wait for a batch, by space"
-    )
-    meter.create_observable_gauge(
-        "quiesce.unsent", [unsent], unit="By", description="bytes that wait for readers"
-    )
+    meter.create_observable_gauge("quiesce.queue", [queue], description="jobs that wait for a batch, by space")
+    meter.create_observable_gauge("quiesce.unsent", [unsent], unit="By", description="bytes that wait for readers")

@@ -81,9 +81,7 @@ def ensure_keys(path: FilePath) -> bool:
 
 def make_hub(settings: Settings, authenticator: Authenticator, counts: Counts) -> Hub:
     """The hub of a server with real clocks, real randomness and SQLite."""
-    surroundings = Surroundings(
-        settings.limits, monotonic_ms, wall_ms, secrets.token_urlsafe, counts, Tally()
-    )
+    surroundings = Surroundings(settings.limits, monotonic_ms, wall_ms, secrets.token_urlsafe, counts, Tally())
 
     def open_engine(space: str) -> Engine:
         return SqliteEngine(database_path(settings.directory, space), settings.sqlite)

@@ -173,18 +173,14 @@ class Batch:
                 if stored is not None:
                     previous = None if other.confirmed else stored.previous_hash
                     engine.save_session(
-                        StoredSession(
-                            stored.id, stored.principal, stored.key_hash, previous, surroundings.wall()
-                        )
+                        StoredSession(stored.id, stored.principal, stored.key_hash, previous, surroundings.wall())
                     )
             elif other.session is not None:
                 engine.forget_session(other.session.id, _session_instance(other.session.actor.identity))
             else:
                 for stored in engine.sessions_unseen_since(other.unseen_since_ms or 0.0):
                     if not self.space.holds(stored.id):
-                        engine.forget_session(
-                            stored.id, _session_instance(Identity(stored.principal, stored.id))
-                        )
+                        engine.forget_session(stored.id, _session_instance(Identity(stored.principal, stored.id)))
         for job in self.opens:
             results.opened.append(_open(engine, job, surroundings))
         for job in self.commits:
@@ -507,9 +503,7 @@ class Space:
         if session.behind is None:
             session.behind = set()
             session.behind_since = self.surroundings.clock()
-            self._log.info(
-                "reader-behind", "windows are held back until the reader has caught up", session=session.id
-            )
+            self._log.info("reader-behind", "windows are held back until the reader has caught up", session=session.id)
         session.behind.update(keys)
         if connection.outbox_bytes > self.surroundings.limits.outbox_hard_bytes:
             self.slow_reader(connection)
@@ -520,8 +514,7 @@ class Space:
         connection.fail(
             Problem(
                 "slow-reader",
-                "this connection reads more slowly than the space changes: reconnect and catch up, or "
-                "watch less",
+                "this connection reads more slowly than the space changes: reconnect and catch up, or watch less",
                 fatal=True,
                 retry_after_ms=RESTORING_MS,
             )
@@ -600,9 +593,7 @@ class Space:
             connection,
             frames,
             tuple(sorted(send)),
-            Window(
-                session.synced, self.seq, removes=removes, answer=job.request, catch_up=job.request is None
-            ),
+            Window(session.synced, self.seq, removes=removes, answer=job.request, catch_up=job.request is None),
         )
 
     def _emit(

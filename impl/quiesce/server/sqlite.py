@@ -84,9 +84,7 @@ Connect = Callable[[str], Connection]
 
 def connect(path: str) -> Connection:
     """The standard library's SQLite, usable from any one thread at a time."""
-    return sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=2.0, cached_statements=256
-    )
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0, cached_statements=256)
 
 
 @dataclass(frozen=True)
@@ -130,6 +128,7 @@ class SqliteEngine:
         try:
             self._connection = self._options.connect(str(path))
             self._prepare()
+            self._settle_log()
             self._sequence: int = self._counter("sequence")
             self._floor: int = self._counter("history_floor")
         except self._options.errors as error:
@@ -148,9 +147,7 @@ class SqliteEngine:
         self._run("PRAGMA locking_mode=EXCLUSIVE")
         mode = str(self._run("PRAGMA journal_mode=WAL").fetchone()[0])
         if mode.lower() != "wal":
-            raise StorageFailed(
-                f"the database {self._path} cannot use a write-ahead log here (it answered {mode!r})"
-            )
+            raise StorageFailed(f"the database {self._path} cannot use a write-ahead log here (it answered {mode!r})")
         self._run(f"PRAGMA synchronous={self._options.synchronous}")
         self._run("PRAGMA foreign_keys=OFF")
         self._run("PRAGMA wal_autocheckpoint=1000")
@@ -170,6 +167,14 @@ class SqliteEngine:
             self._run(f"PRAGMA user_version={version}")
         self._run("COMMIT")
 
+    def _settle_log(self) -> None:
+        """Move what the log holds into the database, synced, before any of it is believed.
+
+        The log may end in commits whose sync failed: still readable, perhaps never on the disk. Copying writes them
+        anew, and a sync that succeeds now is about these bytes.
+        """
+        self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def _counter(self, name: str) -> int:
         return int(self._run("SELECT value FROM counter WHERE name = ?", (name,)).fetchone()[0])
 
@@ -184,9 +189,7 @@ class SqliteEngine:
         try:
             return self._run(sql, parameters)
         except self._options.errors as error:
-            self._broken = (
-                f"the database {self._path} failed: {error}; it is reopened before it is used again"
-            )
+            self._broken = f"the database {self._path} failed: {error}; it is reopened before it is used again"
             raise StorageFailed(self._broken) from error
 
     def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
@@ -194,9 +197,7 @@ class SqliteEngine:
         try:
             return cursor.fetchall()
         except self._options.errors as error:
-            self._broken = (
-                f"the database {self._path} failed: {error}; it is reopened before it is used again"
-            )
+            self._broken = f"the database {self._path} failed: {error}; it is reopened before it is used again"
             raise StorageFailed(self._broken) from error
 
     def _row(self, sql: str, parameters: Sequence[Any]) -> Any:
@@ -309,16 +310,13 @@ class SqliteEngine:
 
     def session(self, id: str) -> StoredSession | None:
         """A session by id."""
-        row = self._row(
-            "SELECT id, principal, key_hash, previous_hash, seen_ms FROM session WHERE id = ?", (id,)
-        )
+        row = self._row("SELECT id, principal, key_hash, previous_hash, seen_ms FROM session WHERE id = ?", (id,))
         return None if row is None else _session(row)
 
     def save_session(self, session: StoredSession) -> None:
         """Store a session, new or changed."""
         self._guarded(
-            "INSERT OR REPLACE INTO session (id, principal, key_hash, previous_hash, seen_ms) VALUES (?, "
-            "?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO session (id, principal, key_hash, previous_hash, seen_ms) VALUES (?, ?, ?, ?, ?)",
             (session.id, session.principal, session.key_hash, session.previous_hash, session.seen_ms),
         )
 
@@ -352,9 +350,7 @@ class SqliteEngine:
         """The verdict stored for a commit's identity."""
         if not 0 < local_seq <= self.last_local_seq(session):
             return None
-        row = self._row(
-            "SELECT digest, verdict FROM verdict WHERE session = ? AND local_seq = ?", (session, local_seq)
-        )
+        row = self._row("SELECT digest, verdict FROM verdict WHERE session = ? AND local_seq = ?", (session, local_seq))
         return None if row is None else Recorded(bytes(row[0]), _verdict_decoder.decode(row[1]))
 
     def record(self, session: str, digest: bytes, verdict: Verdict) -> None:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from quiesce.address import Address, Entity, Identity
+from quiesce.address import Address, Entity, Identity, Scope
 from quiesce.address import entity as resolve
 from quiesce.commits import Commit, Document, Outcome, PendingRead, Read, Seq, Verdict
 from quiesce.overlap import overlaps
@@ -186,12 +186,17 @@ class Replica:
 
     def welcome(self, identity: Identity, decided: int) -> None:
         """The session's identity is known. Another one than before starts a new count of commits."""
-        if self._identity != identity:
-            fresh = self._identity is None
-            self._identity = identity
-            self._last_local_seq = decided
-            if not fresh:
-                self._publish(Notification(NotificationKind.RESET, self.space, ()))
+        if self._identity == identity:
+            return
+        if self._layers:
+            self.lose()  # made for a session that is no more
+        fresh, self._identity = self._identity is None, identity
+        self._last_local_seq = decided
+        if not fresh:
+            # The session's own documents were another instance's.
+            for document in [known for known in self._records if known.scope is Scope.SESSION]:
+                del self._records[document]
+            self._publish(Notification(NotificationKind.RESET, self.space, ()))
 
     def have(self) -> tuple[Have, ...]:
         """The confirmed sequence of every document that is known here.

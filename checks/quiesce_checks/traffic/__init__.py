@@ -1,0 +1,1 @@
+"""Recorded and generated traffic, replayed through the runtime's own echo detector."""

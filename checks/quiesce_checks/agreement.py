@@ -180,8 +180,7 @@ class Form:
         function = self.builder.elaborator.method(name, kinds, before=True).function
         runner = Interpreter(self.builder.layout, self.machine.constants_, row, list(before))
         args = [
-            number_of(value)
-            for _, value in self.ordered(function.parameters, Step(step.action, tuple(given.items())))
+            number_of(value) for _, value in self.ordered(function.parameters, Step(step.action, tuple(given.items())))
         ]
         try:
             return bool(runner.call(function, [runner.whole(), runner.whole(before=True), *args]))
@@ -199,6 +198,9 @@ class Terms:
         self.names = [variable.name for variable in made.variables]
         self.flags = [variable.term.sort is BOOL for variable in made.variables]
         self.actions = {action.step: (n, action) for n, action in enumerate(made.actions)}
+        self.orders = [
+            list(t.walk([*(e.condition for e in a.exits), a.enabled, *a.updates.values()])) for a in made.actions
+        ]
 
     def values(self, now: State) -> Mapping[str, int | bool]:
         return {n: bool(v) if f else v for n, v, f in zip(self.names, now, self.flags, strict=True)}
@@ -207,14 +209,15 @@ class Terms:
         return t.evaluate(term, self.values(now).__getitem__)
 
     def comes_to(self, before: State, step: Step) -> Comes:
-        _, action = self.actions[step]
+        position, action = self.actions[step]
+        value = t.evaluate_in_order(self.orders[position], self.values(before).__getitem__)
         for exit in action.exits:
-            if self.value(exit.condition, before):
+            if value[exit.condition.number]:
                 return Comes(exit.kind, exit.place if exit.kind in ("blocked", "domain") else "")
-        assert self.value(action.enabled, before), f"{step} takes no exit and is not enabled"
+        assert value[action.enabled.number], f"{step} takes no exit and is not enabled"
         after = list(before)
         for n, new in action.updates.items():
-            after[n] = int(self.value(new, before))
+            after[n] = int(value[new.number])
         return Comes("step", "", tuple(after))
 
     def holds(self, name: str, now: State) -> bool:
@@ -239,7 +242,8 @@ def readings(machine: Machine) -> tuple[Reading, ...]:
 def states_of(made: Relation, most: int) -> list[State]:
     """Reachable states in breadth-first order by the terms alone, no more than ``most``."""
     reading = Terms(made)
-    first = tuple(int(t.evaluate(term, {}.__getitem__)) for term in made.initial)
+    nothing: dict[str, int | bool] = {}
+    first = tuple(int(t.evaluate(term, nothing.__getitem__)) for term in made.initial)
     found = {first: None}
     queue = [first]
     for now in queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -64,6 +65,6 @@ class Verdict:
     statistics: Statistics | None = None
     notes: tuple[str, ...] = field(default=())
 
-    @property
+    @builtins.property
     def violated(self) -> bool:
         return self.outcome is Outcome.VIOLATED

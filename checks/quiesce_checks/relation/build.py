@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from quiesce_model.language.fields import record_type
 from quiesce_model.language.machine import ActionInfo, Machine, PropertyInfo, Step, all_marked, choices, steps
@@ -28,7 +28,7 @@ from .relation import Clock, GroundAction, Property, Relation, Site, Variable
 from .symbolic import Comparison, Execution, Spot, as_term
 from .terms import BOOL, FALSE, INT, TRUE, Term
 
-Reading = Literal["explored", "proved"]
+Reading: TypeAlias = Literal["explored", "proved"]
 
 
 def relation(machine: Machine) -> Relation:
@@ -115,9 +115,7 @@ class Builder:
 
     def build(self) -> Relation:
         assumptions = tuple(
-            self.state_property(name, info)
-            for name, info in all_marked(self.kind)
-            if has_kind(info, "assumption")
+            self.state_property(name, info) for name, info in all_marked(self.kind) if has_kind(info, "assumption")
         )
         initial = self.initial()
         attempts = [self.attempt(step) for step in steps(self.machine)]
@@ -128,9 +126,7 @@ class Builder:
             inputs = () if t.is_const(distance) else (distance,)
             attempts.append(self.elapse(distance))
         properties = tuple(
-            self.step_property(name, info, attempts)
-            if info.kind == "step"
-            else self.state_property(name, info)
+            self.step_property(name, info, attempts) if info.kind == "step" else self.state_property(name, info)
             for name, info in all_marked(self.kind)
             if isinstance(info, PropertyInfo) and info.kind not in ("assumption", "initial")
         )
@@ -138,16 +134,10 @@ class Builder:
         for attempt in attempts:
             self.check_ghosts(attempt)
             self.comparisons.extend(attempt.execution.comparisons)
-            updates = {
-                n: new
-                for n, (new, old) in enumerate(zip(attempt.row, self.row, strict=True))
-                if new is not old
-            }
+            updates = {n: new for n, (new, old) in enumerate(zip(attempt.row, self.row, strict=True)) if new is not old}
             given = inputs if attempt.step.action == "elapse" else ()
             exits = tuple(attempt.execution.exits)
-            actions.append(
-                GroundAction(attempt.step, exits, attempt.execution.alive, updates, attempt.site, given)
-            )
+            actions.append(GroundAction(attempt.step, exits, attempt.execution.alive, updates, attempt.site, given))
         clocks = self.clocks(actions)
         made = Relation(
             self.machine,
@@ -172,16 +162,19 @@ class Builder:
                 for exit in execution.exits:
                     if exit.condition is TRUE:
                         raise ModelError(
-                            f"the initial state leaves the domain of {exit.place or 'a guard'}", "correct the value or the bound", exit.site
-                        )  # fmt: skip
+                            f"the initial state leaves the domain of {exit.place or 'a guard'}",
+                            "correct the value or the bound",
+                            exit.site,
+                        )
                 row = execution.state.row
         for offset, value in enumerate(row):
             low, high = self.domain(offset)
             leaf = self.layout.leaves[offset]
             number = t.to_int(value)
             if t.le(low, number) is FALSE or (high is not None and t.le(number, high) is FALSE):
+                upper = "" if high is None else t.show(high)
                 raise Misuse(
-                    f"{self.kind.__name__}.{leaf.name} starts at {t.show(number)}, outside {t.show(low)}..{t.show(high) if high else ''}; "
+                    f"{self.kind.__name__}.{leaf.name} starts at {t.show(number)}, outside {t.show(low)}..{upper}; "
                     "correct its start or its bounds"
                 )
         return row
@@ -222,9 +215,7 @@ class Builder:
             elif leaf.kind == "left":
                 row[n] = t.ite(t.le(value, distance), t.const(0), t.sub(value, distance))
         step = Step("elapse", (("d", 1),) if t.is_const(distance) else ())
-        return Attempt(
-            step, self.execution(self.row), row, self.elaborator.library.source(self.kind.elapse).site()
-        )
+        return Attempt(step, self.execution(self.row), row, self.elaborator.library.source(self.kind.elapse).site())
 
     def state_property(self, name: str, info: Any) -> Property:
         translated = self.property_method(name, {}, before=False)
@@ -232,9 +223,7 @@ class Builder:
         found = execution.run(translated.function, [execution.whole()])
         self.comparisons.extend(execution.comparisons)
         holds = t.and_(self.as_condition(found), execution.alive)
-        return Property(
-            name, info.kind, info.rules, self.text(name), self.site_of(name), holds, fair=info.fair
-        )
+        return Property(name, info.kind, info.rules, self.text(name), self.site_of(name), holds, fair=info.fair)
 
     def step_property(self, name: str, info: PropertyInfo, attempts: list[Attempt]) -> Property:
         source = self.elaborator.library.source(getattr(self.kind, name))
@@ -253,20 +242,14 @@ class Builder:
                 continue
             values = {key: value for key, value in attempt.step.args if key in wanted}
             if attempt.step.action == "elapse" and "d" in wanted:
-                source.error(
-                    source.node, f"{name} asks how long time passes", "compare ages before and after instead"
-                )
+                source.error(source.node, f"{name} asks how long time passes", "compare ages before and after instead")
             kinds: dict[str, Kind] = {key: kind_of_value(value) for key, value in values.items()}
             translated = self.property_method(name, kinds, before=True)
             execution = self.execution(attempt.row, before=self.row)
-            found = execution.run(
-                translated.function, self.arguments(execution, translated, values, before=True)
-            )
+            found = execution.run(translated.function, self.arguments(execution, translated, values, before=True))
             self.comparisons.extend(execution.comparisons)
             judged[position] = t.and_(self.as_condition(found), execution.alive)
-        return Property(
-            name, "step", info.rules, self.text(name), self.site_of(name), None, judged, info.fair
-        )
+        return Property(name, "step", info.rules, self.text(name), self.site_of(name), None, judged, info.fair)
 
     def property_method(self, name: str, kinds: Mapping[str, Kind], before: bool) -> Translated:
         translated = self.elaborator.method(name, kinds, before=before)
@@ -282,11 +265,7 @@ class Builder:
         return found if found.sort is BOOL else t.not_(t.eq(found, t.const(0)))
 
     def text(self, name: str) -> str:
-        return (
-            (inspect.getdoc(getattr(self.kind, name)) or name.replace("_", " "))
-            .split("\n\n")[0]
-            .replace("\n", " ")
-        )
+        return (inspect.getdoc(getattr(self.kind, name)) or name.replace("_", " ")).split("\n\n")[0].replace("\n", " ")
 
     # Checks and clocks
 
@@ -303,25 +282,22 @@ class Builder:
                         "make it a plain field, or take it out of the guard: ghosts are for properties",
                         site,
                     )
-        changed = [
-            (n, new) for n, (new, old) in enumerate(zip(attempt.row, self.row, strict=True)) if new is not old
-        ]
+        changed = [(n, new) for n, (new, old) in enumerate(zip(attempt.row, self.row, strict=True)) if new is not old]
         for n, new in changed:
             if self.variables[n].leaf.ghost:
                 continue
             for used in t.variables([new]):
                 if used.number in ghosts:
                     raise ModelError(
-                        f"{attempt.step.action} changes {self.variables[n].name} by {ghosts[used.number]}, which is a ghost",
+                        f"{attempt.step.action} changes {self.variables[n].name} by {ghosts[used.number]}, "
+                        "which is a ghost",
                         "make it a plain field: what a ghost holds must decide nothing but other ghosts",
                         attempt.site,
                     )
 
     def clocks(self, actions: list[GroundAction]) -> tuple[Clock, ...]:
         """For each age, one past the largest number that it, or an age that it is copied to, is compared with."""
-        compared: dict[int, list[Comparison]] = {
-            n: [] for n, v in enumerate(self.variables) if v.leaf.kind == "age"
-        }
+        compared: dict[int, list[Comparison]] = {n: [] for n, v in enumerate(self.variables) if v.leaf.kind == "age"}
         for comparison in self.comparisons:
             compared[comparison.offset].append(comparison)
         flows: set[tuple[int, int]] = set()
@@ -365,6 +341,8 @@ class Builder:
                 return t.max_(self.upper(term.args[1], site), self.upper(term.args[2], site))
             case "add":
                 return t.add(self.upper(term.args[0], site), self.upper(term.args[1], site))
+            case "sub" if (least := self.lower(term.args[1])) is not None:
+                return t.sub(self.upper(term.args[0], site), least)
             case _ if not any(used.number in self.by_term for used in t.variables([term])):
                 return term
             case "div" | "mod" if t.is_const(term.args[1]) and term.args[1].data > 0:
@@ -378,6 +356,15 @@ class Builder:
             "compare it with constants, or with a field that has an upper bound",
             site,
         )
+
+    def lower(self, term: Term) -> Term | None:
+        """A number of constants alone that a term is never less than, if its form shows one."""
+        position = self.by_term.get(term.number)
+        if position is not None:
+            return self.variables[position].low
+        if not any(used.number in self.by_term for used in t.variables([term])):
+            return term
+        return None if term.low is None else t.const(term.low)
 
 
 def has_kind(info: ActionInfo | PropertyInfo, kind: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -33,8 +33,12 @@ from .scope import (
 from .source import Library
 
 STATEMENTS_OUTSIDE: dict[type[ast.stmt], tuple[str, str]] = {
-    ast.While: ("while-loops are outside the modelling language", "bound the loop by a constant: for _ in range(self.size): …"),
-    ast.Break: ("break is outside the modelling language", "put the rest of the body under an if, or return from a method of its own"),
+    ast.While: (
+        "while-loops are outside the modelling language", "bound the loop by a constant: for _ in range(self.size): …"
+    ),
+    ast.Break: (
+        "break is outside the modelling language", "put the rest of the body under an if, or return from a method"
+    ),
     ast.Continue: ("continue is outside the modelling language", "put the rest of the body under an if"),
     ast.Try: ("try is outside the modelling language", "test first, with an if or a require"),
     ast.With: ("with is outside the modelling language", "write the statements without it"),
@@ -42,7 +46,9 @@ STATEMENTS_OUTSIDE: dict[type[ast.stmt], tuple[str, str]] = {
     ast.Assert: ("assert is outside the modelling language", "make it an @invariant, or a guard with self.require"),
     ast.Import: ("import inside a method is outside the modelling language", "import at the top of the file"),
     ast.ImportFrom: ("import inside a method is outside the modelling language", "import at the top of the file"),
-    ast.FunctionDef: ("a function inside a method is outside the modelling language", "make it a method or a function of the file"),
+    ast.FunctionDef: (
+        "a function inside a method is outside the modelling language", "make it a method or a function of the file"
+    ),
     ast.AsyncFunctionDef: ("async is outside the modelling language", "make what happens later an action of its own"),
     ast.ClassDef: ("a class inside a method is outside the modelling language", "declare it at the top of the file"),
     ast.Global: ("global is outside the modelling language", "keep all state in fields of the machine"),
@@ -98,9 +104,7 @@ class Elaborator(Expressions):
         given[names[0]] = Place("self", (), self.machine_type, site)
         if before:
             if len(names) < 2:
-                source.error(
-                    source.node, f"{name} judges steps and has no `before`", "write def …(self, before): …"
-                )
+                source.error(source.node, f"{name} judges steps and has no `before`", "write def …(self, before): …")
             given[names[1]] = Place("before", (), self.machine_type, site)
         for parameter in names[len(given) :]:
             if parameter not in arguments:
@@ -108,24 +112,17 @@ class Elaborator(Expressions):
                 source.error(
                     source.node,
                     f"nothing says what the parameter {parameter!r} of {name} ranges over",
-                    f"declare it: @action({parameter}=…)"
-                    if not before
-                    else f"the steps that it judges have: {listed}",
+                    f"declare it: @action({parameter}=…)" if not before else f"the steps that it judges have: {listed}",
                 )
             given[parameter] = arguments[parameter]
         for parameter in arguments:
             if parameter not in names and not before:
-                source.error(
-                    source.node, f"{name} has no parameter {parameter!r}", "add it, or take it out of @action"
-                )
+                source.error(source.node, f"{name} has no parameter {parameter!r}", "add it, or take it out of @action")
         return self.translate(function, given)
 
     def translate(self, function: Callable[..., Any], given: Mapping[str, Kind | Place]) -> Translated:
         """One function at given kinds of arguments; each is translated once."""
-        key = (
-            function,
-            tuple((n, (g.type, not g.steps and g.root in ("self", "before") and g.root) if isinstance(g, Place) else g) for n, g in given.items()),
-        )  # fmt: skip
+        key = (function, tuple((name, self.known_as(argument)) for name, argument in given.items()))
         found = self.done.get(key)
         if found is not None:
             return found
@@ -148,9 +145,7 @@ class Elaborator(Expressions):
                     if argument.root in ("self", "before") and not argument.steps:
                         scope.names[name] = AliasOf(argument)
                     else:
-                        scope.names[name] = self.alias(
-                            slot, argument.type, self.optional_key(argument), source.node
-                        )
+                        scope.names[name] = self.alias(slot, argument.type, self.optional_key(argument), source.node)
                 else:
                     scope.names[name] = Scalar(form.Local(slot, argument, source.site()), argument)
             body, ends = self.block(source.node.body)
@@ -161,8 +156,14 @@ class Elaborator(Expressions):
         self.done[key] = found
         return found
 
+    def known_as(self, argument: Kind | Place) -> object:
+        """What makes one translation serve another argument: its kind, or its type and whether it is the machine."""
+        if isinstance(argument, Place):
+            return argument.type, argument.root if not argument.steps and argument.root in ("self", "before") else ""
+        return argument
+
     @contextmanager
-    def inside(self, scope: Scope) -> Iterator[None]:
+    def inside(self, scope: Scope) -> Generator[None]:
         outer = getattr(self, "scope", None)
         self.scope = scope
         yield
@@ -229,9 +230,7 @@ class Elaborator(Expressions):
             case ast.Pass():
                 return [], False
             case _:
-                self.error(
-                    node, f"{type(node).__name__} is outside the modelling language", "see docs/language.md"
-                )
+                self.error(node, f"{type(node).__name__} is outside the modelling language", "see docs/language.md")
 
     def if_(self, node: ast.If) -> tuple[list[Statement], bool]:
         test = self.condition(node.test)
@@ -274,9 +273,7 @@ class Elaborator(Expressions):
             assert test is not None
             chain = (form.If(test, body, chain, self.site(node)),)
         exhaustive = len(tests) == len(node.cases)
-        return [form.SetLocal(slot, subject, self.site(node)), *chain], exhaustive and all(
-            ends for _, ends in made
-        )
+        return [form.SetLocal(slot, subject, self.site(node)), *chain], exhaustive and all(ends for _, ends in made)
 
     def pattern(self, pattern: ast.pattern, subject: Expr) -> Expr | None:
         """The condition under which a case is taken, None for ``_``."""
@@ -293,9 +290,7 @@ class Elaborator(Expressions):
                     )
                 return form.Compare("==", subject, value, bool, self.site(pattern))
             case ast.MatchSingleton() if isinstance(pattern.value, bool):
-                return form.Compare(
-                    "==", subject, self.literal(pattern.value, pattern), bool, self.site(pattern)
-                )
+                return form.Compare("==", subject, self.literal(pattern.value, pattern), bool, self.site(pattern))
             case ast.MatchOr():
                 parts = [self.pattern(part, subject) for part in pattern.patterns]
                 if any(part is None for part in parts):
@@ -348,7 +343,8 @@ class Elaborator(Expressions):
         if isinstance(call, ast.Constant):
             return []  # a docstring, or …
         if not isinstance(call, ast.Call):
-            self.error(node, f"{self.text(call)} has no effect", "assign it, or take it out")
+            remedy = "return it, assign it, or take it out"
+            self.error(node, f"{self.text(call)} has no effect", remedy)
         if isinstance(call.func, ast.Attribute) and self.static(call.func.value) is MISSING:
             owner = self.operand(call.func.value)
             if isinstance(owner, Place):
@@ -396,9 +392,7 @@ class Elaborator(Expressions):
 
     def require(self, call: ast.Call) -> Statement:
         if not 1 <= len(call.args) <= 2:
-            self.error(
-                call, "require takes a condition and a rule's id", 'write self.require(condition, "RULE-1")'
-            )
+            self.error(call, "require takes a condition and a rule's id", 'write self.require(condition, "RULE-1")')
         rule = ""
         if len(call.args) == 2 or call.keywords:
             rule = self.rule_id(call, 1)
@@ -418,9 +412,7 @@ class Elaborator(Expressions):
                 or len(node.value.elts) != len(target.elts)
                 or len(node.targets) > 1
             ):
-                self.error(
-                    node, "the two sides of a tuple assignment have to match", "write one assignment for each"
-                )
+                self.error(node, "the two sides of a tuple assignment have to match", "write one assignment for each")
             made: list[Statement] = []
             held: list[Expr] = []
             for number, item in enumerate(node.value.elts):
@@ -525,9 +517,7 @@ class Elaborator(Expressions):
         for keyword in value.keywords:
             if keyword.arg not in positions:
                 listed = ", ".join(positions)
-                self.error(
-                    value, f"{record.__name__} has no field {keyword.arg!r}", f"its fields are: {listed}"
-                )
+                self.error(value, f"{record.__name__} has no field {keyword.arg!r}", f"its fields are: {listed}")
             position, member_type = positions[keyword.arg]
             steps = (*place.steps, form.Field(position, keyword.arg))
             inner = Place(place.root, steps, member_type, self.site(keyword.value))
@@ -598,13 +588,9 @@ class Elaborator(Expressions):
             else None
         )
         if isinstance(record, type) and issubclass(record, Record):
-            self.error(
-                value, "a record that is built has to be put somewhere", "assign it to a field of the machine"
-            )
+            self.error(value, "a record that is built has to be put somewhere", "assign it to a field of the machine")
         found = self.operand(value)
-        if isinstance(found, Place) and (
-            kind_of(found.type) is None or isinstance(found.type, AgeType | LeftType)
-        ):
+        if isinstance(found, Place) and (kind_of(found.type) is None or isinstance(found.type, AgeType | LeftType)):
             slot = self.scope.slot(target.id)
             previous = self.scope.names.get(target.id)
             if isinstance(previous, Scalar):
@@ -686,18 +672,12 @@ class Elaborator(Expressions):
         keyword_only = [a.arg for a in spec.kwonlyargs]
         given: dict[str, Expr | Place] = dict(zip(names, args, strict=False))
         if len(args) > len(names):
-            self.error(
-                node, f"{definition.name} takes {len(names)} arguments, not {len(args)}", "correct the call"
-            )
+            self.error(node, f"{definition.name} takes {len(names)} arguments, not {len(args)}", "correct the call")
         for name, value in keywords.items():
             if name not in (*names, *keyword_only) or name in given:
-                self.error(
-                    node, f"{definition.name} has no parameter {name!r} to give here", "correct the call"
-                )
+                self.error(node, f"{definition.name} has no parameter {name!r} to give here", "correct the call")
             given[name] = value
-        defaults = dict(
-            zip(names[len(names) - len(spec.defaults) :], function.__defaults__ or (), strict=False)
-        )
+        defaults = dict(zip(names[len(names) - len(spec.defaults) :], function.__defaults__ or (), strict=False))
         defaults |= function.__kwdefaults__ or {}
         ordered: dict[str, Expr | Place] = {}
         for name in (*names, *keyword_only):
@@ -712,9 +692,7 @@ class Elaborator(Expressions):
 
     def place_returned(self, function: Callable[..., Any], given: dict[str, Expr | Place]) -> Place | None:
         source = self.library.source(function)
-        body = [
-            n for n in source.node.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
-        ]
+        body = [n for n in source.node.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
         if (
             len(body) != 1
             or not isinstance(body[0], ast.Return)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 from collections.abc import Callable
 from enum import Enum
@@ -40,6 +41,20 @@ OUTSIDE: dict[type[ast.AST], tuple[str, str]] = {
     ast.DictComp: ("a dict is no value here", "keep one value for each index: each(size, item)"),
     ast.GeneratorExp: ("a generator is no value here", "use it inside all, any, sum, min or max"),
     ast.Slice: ("slices are outside the modelling language", "loop over the indexes that you mean"),
+}
+
+FIELDS_INSTEAD = "use fields declared with each, and all, any, sum, min, max over them"
+
+NOT_HERE: dict[str, str] = {
+    "print": "remove it: a model prints nothing; traces show every change",
+    "range": "use it in a for loop or in a comprehension",
+    "enumerate": "use it in a for loop or in a comprehension",
+    "len": "len() is for fields declared with each; count with sum(1 for …)",
+    "sorted": "compare neighbours with all(…)",
+    "isinstance": "keep what kind it is in a field that is an enum",
+    **dict.fromkeys(
+        ("zip", "list", "dict", "set", "tuple", "str", "float", "reversed", "map", "filter"), FIELDS_INSTEAD
+    ),
 }
 
 COMPARISONS: dict[type[ast.cmpop], Literal["==", "!=", "<", "<=", ">", ">="]] = {
@@ -96,9 +111,7 @@ class Expressions:
                 found = getattr(owner, node.attr, MISSING)
                 if found is MISSING:
                     known = (
-                        ", ".join(m.name for m in owner)
-                        if isinstance(owner, type) and issubclass(owner, Enum)
-                        else ""
+                        ", ".join(m.name for m in owner) if isinstance(owner, type) and issubclass(owner, Enum) else ""
                     )
                     self.error(
                         node,
@@ -157,13 +170,9 @@ class Expressions:
         if isinstance(node.value, bool | int):
             return self.literal(node.value, node)
         if isinstance(node.value, float):
-            self.error(
-                node, "fractions are outside the modelling language", "use whole numbers of a smaller unit"
-            )
+            self.error(node, "fractions are outside the modelling language", "use whole numbers of a smaller unit")
         if node.value is None:
-            self.error(
-                node, "None is no value here", "compare with `is None`, or assign it to an optional field"
-            )
+            self.error(node, "None is no value here", "compare with `is None`, or assign it to an optional field")
         self.error(node, "text is outside the modelling language", "use an Enum for what the text says")
 
     def local(self, node: ast.Name) -> Expr | Place:
@@ -180,9 +189,7 @@ class Expressions:
         found = self.operand(node)
         if isinstance(found, Place):
             return found
-        self.error(
-            node, f"{self.text(node)} is {kind_name(found.kind)}, not {what}", f"name {what} of the machine"
-        )
+        self.error(node, f"{self.text(node)} is {kind_name(found.kind)}, not {what}", f"name {what} of the machine")
 
     def value(self, node: ast.expr) -> Expr:
         """A number, flag, choice or age."""
@@ -211,9 +218,7 @@ class Expressions:
                 "compare it with a duration, or keep a `left` field for what remains",
             )
         if is_enum(found.kind):
-            self.error(
-                node, f"{self.text(node)} is {kind_name(found.kind)}, not a number", "compare it with =="
-            )
+            self.error(node, f"{self.text(node)} is {kind_name(found.kind)}, not a number", "compare it with ==")
         return found
 
     def condition(self, node: ast.expr) -> Expr:
@@ -251,9 +256,7 @@ class Expressions:
     def member(self, owner: Expr | Place, name: str, node: ast.Attribute) -> Expr | Place:
         site = self.site(node)
         if not isinstance(owner, Place):
-            self.error(
-                node, f"{self.text(node.value)} is {kind_name(owner.kind)} and has no fields", "name a field"
-            )
+            self.error(node, f"{self.text(node.value)} is {kind_name(owner.kind)} and has no fields", "name a field")
         if isinstance(owner.type, OptionalType):
             owner = self.payload(owner)
         match owner.type:
@@ -284,9 +287,7 @@ class Expressions:
     def field(self, owner: Place, type: RecordType, name: str, node: ast.Attribute) -> Expr | Place:
         for position, member in enumerate(type.members):
             if member.name == name:
-                return Place(
-                    owner.root, (*owner.steps, form.Field(position, name)), member.type, self.site(node)
-                )
+                return Place(owner.root, (*owner.steps, form.Field(position, name)), member.type, self.site(node))
         found = inspect.getattr_static(type.record, name, MISSING)
         if isinstance(found, Constant):
             kind: Kind = bool if isinstance(found.default, bool) else int
@@ -296,9 +297,7 @@ class Expressions:
         listed = ", ".join(member.name for member in type.members) or "none"
         if found is not MISSING and callable(found):
             self.error(node, f"{name} is a method", f"call it: {self.text(node)}()")
-        self.error(
-            node, f"{type.record.__name__} has no field {name!r}", f"declare it; its fields are: {listed}"
-        )
+        self.error(node, f"{type.record.__name__} has no field {name!r}", f"declare it; its fields are: {listed}")
 
     def payload(self, place: Place) -> Place:
         optional = cast(OptionalType, place.type)
@@ -353,9 +352,7 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             return form.Not(self.condition(node.operand), bool, self.site(node))
         if isinstance(node.op, ast.USub):
-            return form.Arithmetic(
-                "-", self.literal(0, node), self.number(node.operand), int, self.site(node)
-            )
+            return form.Arithmetic("-", self.literal(0, node), self.number(node.operand), int, self.site(node))
         if isinstance(node.op, ast.UAdd):
             return self.number(node.operand)
         self.error(node, "~ is outside the modelling language", "write `not` for conditions")
@@ -394,12 +391,7 @@ class Expressions:
             present = form.Present(place, bool, site)
             return present if isinstance(op, ast.IsNot) else form.Not(present, bool, site)
         a, b = self.operand(left), self.operand(right)
-        if (
-            isinstance(a, Place)
-            and isinstance(b, Place)
-            and kind_of(a.type) is None
-            and kind_of(b.type) is None
-        ):
+        if isinstance(a, Place) and isinstance(b, Place) and kind_of(a.type) is None and kind_of(b.type) is None:
             if a.type != b.type or sign not in ("==", "!="):
                 self.error(
                     node,
@@ -410,9 +402,7 @@ class Expressions:
             return same if sign == "==" else form.Not(same, bool, site)
         x, y = self.read(a, left), self.read(b, right)
         if isinstance(op, ast.Is | ast.IsNot) and not is_enum(x.kind):
-            self.error(
-                node, "`is` compares identity", "write == for numbers and conditions, `is` for enums and None"
-            )
+            self.error(node, "`is` compares identity", "write == for numbers and conditions, `is` for enums and None")
         if x.kind == "age" and y.kind == "age":
             self.error(node, "two ages do not compare", "keep one age and one duration")
         if is_enum(x.kind) or is_enum(y.kind):
@@ -477,9 +467,7 @@ class Expressions:
                 return self.method_call(node, node.func)
         function = self.static(node.func)
         if function is MISSING:
-            self.error(
-                node, f"{self.text(node.func)} cannot be called", "call methods and functions of the model"
-            )
+            self.error(node, f"{self.text(node.func)} cannot be called", "call methods and functions of the model")
         builtin = self.builtin(node, function)
         if builtin is not None:
             return builtin
@@ -489,6 +477,7 @@ class Expressions:
                 f"{function.__name__}(…) is built but not put anywhere",
                 f"assign it: self.field = {function.__name__}(…)",
             )
+        function = cast(Any, function)
         if not inspect.isfunction(function):
             self.error(
                 node,
@@ -526,13 +515,9 @@ class Expressions:
             return self.literal(self.rule_id(node) not in self.without, node)
         method = inspect.getattr_static(record, func.attr, MISSING)
         if isinstance(method, staticmethod):
-            return self.call_function(
-                node, cast("staticmethod[..., Any]", method).__func__, *self.arguments(node)
-            )
+            return self.call_function(node, cast("staticmethod[..., Any]", method).__func__, *self.arguments(node))
         if not inspect.isfunction(method):
-            self.error(
-                node, f"{record.__name__} has no method {func.attr!r}", "define it, or correct the name"
-            )
+            self.error(node, f"{record.__name__} has no method {func.attr!r}", "define it, or correct the name")
         args, keywords = self.arguments(node)
         return self.call_function(node, method, [owner, *args], keywords)
 
@@ -572,30 +557,9 @@ class Expressions:
             place = self.place(node.args[0], "a range of values")
             if isinstance(place.type, EachType):
                 return self.literal(place.type.size, node)
-        if function in (
-            len,
-            print,
-            range,
-            enumerate,
-            zip,
-            list,
-            dict,
-            set,
-            tuple,
-            str,
-            float,
-            sorted,
-            reversed,
-            isinstance,
-        ):
-            remedy = {
-                print: "remove it: a model prints nothing; traces show every change",
-                range: "use it in a for loop or in a comprehension",
-                enumerate: "use it in a for loop or in a comprehension",
-                len: "len() is for fields declared with each; count with sum(1 for …)",
-                sorted: "compare neighbours with all(…)",
-            }.get(function, "use fields with each, and all, any, sum, min, max over them")
-            self.error(node, f"{function.__name__}() is outside the modelling language here", remedy)
+        name = getattr(function, "__name__", "")
+        if name in NOT_HERE and vars(builtins).get(name) is function:
+            self.error(node, f"{name}() is outside the modelling language here", NOT_HERE[name])
         return None
 
     def fold(self, node: ast.Call, op: str) -> Expr:
@@ -609,7 +573,8 @@ class Expressions:
         outer = dict(self.scope.names)
         loops: list[tuple[form.Loop, tuple[Expr, ...]]] = []
         for generator in source.generators:
-            loop = self.loop(generator.target, generator.iter)
+            self.scope.inner += 1  # a comprehension's names are its own
+            loop = self.loop(generator.target, generator.iter, f"#{self.scope.inner}")
             loops.append((loop, tuple(self.condition(test) for test in generator.ifs)))
         body = self.condition(source.elt) if op in ("all", "any") else self.number(source.elt)
         self.scope.names = outer
@@ -625,12 +590,10 @@ class Expressions:
         return form.Fold(cast(Any, op), tuple(loops), body, default, kind, self.site(node))
 
     def may_be_empty(self, loop: form.Loop) -> bool:
-        return isinstance(loop.over, form.Range) or (
-            isinstance(loop.over, form.Items) and loop.over.size == 0
-        )
+        return isinstance(loop.over, form.Range) or (isinstance(loop.over, form.Items) and loop.over.size == 0)
 
-    def loop(self, target: ast.expr, over: ast.expr) -> form.Loop:
-        """Bind the names of a ``for`` and say what it runs over."""
+    def loop(self, target: ast.expr, over: ast.expr, mark: str = "") -> form.Loop:
+        """Bind the names of a ``for`` and say what it runs over; ``mark`` sets the slots of a comprehension apart."""
         enumerated = isinstance(over, ast.Call) and self.static(over.func) is enumerate
         if enumerated:
             assert isinstance(over, ast.Call)
@@ -638,29 +601,31 @@ class Expressions:
                 self.error(over, "enumerate needs two names", "write `for i, x in enumerate(self.field)`")
             names = [self.target_name(t) for t in target.elts]
             place = self.items(over.args[0])
-            return self.bind_items(place, names[0], names[1], over)
+            return self.bind_items(place, names[0], names[1], over, mark)
         if isinstance(over, ast.Call) and self.static(over.func) is range:
             low, high = self.range_bounds(over)
             name = self.target_name(target)
-            self.scope.names[name] = Scalar(form.Local(self.scope.slot(name), int, self.site(target)), int)
-            return form.Loop(form.Range(low, high), self.scope.slot(name), None)
+            slot = self.scope.slot(name) + mark
+            self.scope.names[name] = Scalar(form.Local(slot, int, self.site(target)), int)
+            return form.Loop(form.Range(low, high), slot, None)
         if isinstance(over, ast.Tuple):
             values = tuple(self.value(item) for item in over.elts)
-            return self.bind_values(values, target, over)
+            return self.bind_values(values, target, over, mark)
         if isinstance(over, ast.Name | ast.Attribute):
             static = self.static(over)
             if isinstance(static, type) and issubclass(static, Enum):
                 literals = tuple(form.Literal_(n, static, self.site(over)) for n, _ in enumerate(static))
-                return self.bind_values(literals, target, over)
-        return self.bind_items(self.items(over), None, self.target_name(target), over)
+                return self.bind_values(literals, target, over, mark)
+        return self.bind_items(self.items(over), None, self.target_name(target), over, mark)
 
-    def bind_values(self, values: tuple[Expr, ...], target: ast.expr, over: ast.expr) -> form.Loop:
+    def bind_values(self, values: tuple[Expr, ...], target: ast.expr, over: ast.expr, mark: str) -> form.Loop:
         if not values or any(value.kind != values[0].kind for value in values):
             self.error(over, "the values of a loop have to be of one kind", "loop over values of one kind")
         name = self.target_name(target)
         kind = values[0].kind
-        self.scope.names[name] = Scalar(form.Local(self.scope.slot(name), kind, self.site(target)), kind)
-        return form.Loop(form.Values(values), None, self.scope.slot(name))
+        slot = self.scope.slot(name) + mark
+        self.scope.names[name] = Scalar(form.Local(slot, kind, self.site(target)), kind)
+        return form.Loop(form.Values(values), None, slot)
 
     def target_name(self, target: ast.expr) -> str:
         if isinstance(target, ast.Name):
@@ -679,18 +644,20 @@ class Expressions:
             "loop over range(constant), a field declared with each, an enum, or a tuple of values",
         )
 
-    def bind_items(self, place: Place, index: str | None, item: str, node: ast.AST) -> form.Loop:
+    def bind_items(self, place: Place, index: str | None, item: str, node: ast.AST, mark: str) -> form.Loop:
         each = cast(EachType, place.type)
+        counted: str | None = None
         if index is not None:
-            self.scope.names[index] = Scalar(form.Local(self.scope.slot(index), int, self.site(node)), int)
-        slot = self.scope.slot(item)
+            counted = self.scope.slot(index) + mark
+            self.scope.names[index] = Scalar(form.Local(counted, int, self.site(node)), int)
+        slot = self.scope.slot(item) + mark
         kind = kind_of(each.item)
         by_alias = kind is None or kind == "age" or isinstance(each.item, LeftType)
         if kind is None or by_alias:
             self.scope.names[item] = self.alias(slot, each.item, self.optional_key(place), node)
         else:
             self.scope.names[item] = Scalar(form.Local(slot, kind, self.site(node)), kind)
-        return form.Loop(form.Items(place, each.size), index and self.scope.slot(index), slot, by_alias)
+        return form.Loop(form.Items(place, each.size), counted, slot, by_alias)
 
     def alias(self, slot: str, type: Type, key: OptionalKey | None, node: ast.AST) -> AliasOf:
         self.root_types[slot] = type
@@ -700,9 +667,7 @@ class Expressions:
     def range_bounds(self, node: ast.Call) -> tuple[Expr, Expr]:
         bounds = [self.number(arg) for arg in node.args]
         if len(bounds) not in (1, 2) or node.keywords:
-            self.error(
-                node, "range() takes a stop, or a start and a stop, here", "write range(n) or range(a, b)"
-            )
+            self.error(node, "range() takes a stop, or a start and a stop, here", "write range(n) or range(a, b)")
         for bound, arg in zip(bounds, node.args, strict=True):
             if not self.is_constant(bound):
                 self.error(

@@ -210,19 +210,7 @@ class Call:
 
 
 Expr: TypeAlias = (
-    Literal_
-    | ConstantOf
-    | Local
-    | Read
-    | Present
-    | Not
-    | Junction
-    | Compare
-    | Same
-    | Arithmetic
-    | IfElse
-    | Fold
-    | Call
+    Literal_ | ConstantOf | Local | Read | Present | Not | Junction | Compare | Same | Arithmetic | IfElse | Fold | Call
 )
 
 
@@ -320,9 +308,7 @@ class Return:
     site: Site
 
 
-Statement: TypeAlias = (
-    SetLocal | Alias | Assign | CopyValue | Build | Clear | If | For | Require | Do | Return
-)
+Statement: TypeAlias = SetLocal | Alias | Assign | CopyValue | Build | Clear | If | For | Require | Do | Return
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,9 +86,7 @@ class Interpreter:
                     each = cast(EachType, here.type)
                     index = self.value(step.at)
                     if not 0 <= index < each.size:
-                        raise Fault(
-                            "index", self.collection(here), f"index {index} is outside 0..{each.size - 1}"
-                        )
+                        raise Fault("index", self.collection(here), f"index {index} is outside 0..{each.size - 1}")
                     here = Spot(here.row, here.offset + index * self.layout.width(each.item), each.item)
         return here
 

@@ -48,8 +48,8 @@ class Exit:
     """A way in which an attempted action comes to no step: a guard that blocks, or a fault of the model.
 
     ``condition`` is over the state before; the exits of an action exclude each other, in the order of its statements.
-    ``kind`` is ``blocked``, ``domain``, ``absent``, ``index`` or ``division``; ``place`` is the rule's id (may be empty) or the
-    field's name.
+    ``kind`` is ``blocked``, ``domain``, ``absent``, ``index`` or ``division``; ``place`` is the rule's id (may be
+    empty) or the field's name.
     """
 
     kind: Literal["blocked", "domain", "absent", "index", "division"]

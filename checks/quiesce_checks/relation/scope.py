@@ -64,6 +64,7 @@ class Scope:
     returns: list[tuple[ast.AST, form.Expr | form.Place | None]] = field(default_factory=list)  # type: ignore[type-arg]
     assigned: set[OptionalKey] = field(default_factory=set[OptionalKey])
     writes: bool = False
+    inner: int = 0
 
     def slot(self, name: str) -> str:
         return f"{self.number}.{name}"

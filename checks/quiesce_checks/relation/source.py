@@ -44,7 +44,10 @@ class Source:
 class Library:
     """Reads source files, each once."""
 
-    trees: dict[str, ast.Module] = field(default_factory=dict[str, ast.Module])
+    definitions: dict[str, dict[tuple[str, int], ast.FunctionDef]] = field(
+        default_factory=dict[str, dict[tuple[str, int], ast.FunctionDef]]
+    )
+    sources: dict[CodeType, Source] = field(default_factory=dict[CodeType, Source])
 
     def source(self, function: Callable[..., Any]) -> Source:
         """The source of a function or method. Raises ModelError where Python knows none."""
@@ -56,21 +59,28 @@ class Library:
                 "call only functions that are written in the model",
                 Site("<unknown>", 1),
             )
-        for node in ast.walk(self.tree(code.co_filename)):
-            if isinstance(node, ast.FunctionDef) and node.name == plain.__name__:
-                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                if first <= code.co_firstlineno <= node.lineno:
-                    return Source(plain, node, code.co_filename)
-        raise ModelError(
-            f"the source of {plain.__name__!r} is not in {code.co_filename}",
-            "define it with def in a file (a lambda or exec'd text cannot be read)",
-            Site(code.co_filename, code.co_firstlineno),
-        )
+        found = self.sources.get(code)
+        if found is None:
+            node = self.defined(code.co_filename).get((plain.__name__, code.co_firstlineno))
+            if node is None:
+                raise ModelError(
+                    f"the source of {plain.__name__!r} is not in {code.co_filename}",
+                    "define it with def in a file (a lambda or exec'd text cannot be read)",
+                    Site(code.co_filename, code.co_firstlineno),
+                )
+            found = self.sources[code] = Source(plain, node, code.co_filename)
+        return found
 
-    def tree(self, file: str) -> ast.Module:
-        if file not in self.trees:
+    def defined(self, file: str) -> dict[tuple[str, int], ast.FunctionDef]:
+        """Every function that a file defines, by name and first line (that of a decorator, where there is one)."""
+        if file not in self.definitions:
             try:
-                self.trees[file] = ast.parse("".join(linecache.getlines(file)), file)
+                tree = ast.parse("".join(linecache.getlines(file)), file)
             except SyntaxError:
-                self.trees[file] = ast.Module([], [])
-        return self.trees[file]
+                tree = ast.Module([], [])
+            self.definitions[file] = {
+                (node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])): node
+                for node in ast.walk(tree)
+                if isinstance(node, ast.FunctionDef)
+            }
+        return self.definitions[file]

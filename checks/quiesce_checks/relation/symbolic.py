@@ -69,8 +69,8 @@ class Execution:
 
     ``before`` is the row before a step, for step properties. ``domain`` gives a leaf's bounds as terms. ``exits`` and
     ``comparisons`` are what was met, ``guards`` the blocking conditions by themselves; ``alive`` is the condition that
-    none of the exits was taken. ``within`` is the condition under which the present point is reached, ``pending`` the part
-    of it that lies inside the expression that is being worked out.
+    none of the exits was taken. ``within`` is the condition under which the present point is reached, ``pending`` the
+    part of it that lies inside the expression that is being worked out.
     """
 
     layout: Layout
@@ -141,7 +141,7 @@ class Execution:
                 if isinstance(a, Spot) and isinstance(b, Spot):
                     other.slots[slot] = join(condition, a, b)
                 else:
-                    other.slots[slot] = both(condition, a, b)
+                    other.slots[slot] = both(condition, cast(Term, a), cast(Term, b))
         other.frame.returned = t.ite(condition, then.frame.returned, other.frame.returned)
         if then.frame.value is not None:
             old = other.frame.value

@@ -327,10 +327,10 @@ def mul(a: Term, b: Term) -> Term:
             return a
     elif a.number > b.number:
         a, b = b, a
-    if None in (a.low, a.high, b.low, b.high):
+    if a.low is None or a.high is None or b.low is None or b.high is None:
         low = 0 if a.low is not None and b.low is not None and a.low >= 0 and b.low >= 0 else None
         return make("mul", (a, b), INT, None, low, None)
-    corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return make("mul", (a, b), INT, None, min(corners), max(corners))
 
 
@@ -342,9 +342,9 @@ def div(a: Term, b: Term) -> Term:
             return const(a.data // b.data)
         if b.data == 1:
             return a
-    if None in (a.low, a.high) or b.low is None or b.low < 1 or b.high is None:
+    if a.low is None or a.high is None or b.low is None or b.low < 1 or b.high is None:
         return make("div", (a, b), INT)
-    corners = [x // y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    corners = [x // y for x in (a.low, a.high) for y in (b.low, b.high)]
     return make("div", (a, b), INT, None, min(corners), max(corners))
 
 
@@ -436,8 +436,13 @@ def rebuild(op: str, args: tuple[Term, ...]) -> Term:
 
 def evaluate(term: Term, values: Callable[[str], int | bool]) -> int | bool:
     """The value of a term, variables looked up by name: the plain meaning that the other readings are held against."""
+    return evaluate_in_order(list(walk([term])), values)[term.number]
+
+
+def evaluate_in_order(order: list[Term], values: Callable[[str], int | bool]) -> dict[int, Any]:
+    """The values of all terms of ``order`` (arguments first, as :func:`walk` gives them), by the terms' numbers."""
     found: dict[int, Any] = {}
-    for node in walk([term]):
+    for node in order:
         a: list[Any] = [found[arg.number] for arg in node.args]
         match node.op:
             case "const":
@@ -467,7 +472,7 @@ def evaluate(term: Term, values: Callable[[str], int | bool]) -> int | bool:
             case _:
                 value = a[0] % a[1] if a[1] else 0
         found[node.number] = value
-    return found[term.number]
+    return found
 
 
 SIGNS = {"and": " and ", "or": " or ", "eq": " == ", "le": " <= ", "add": " + ", "sub": " - ", "mul": " * "}

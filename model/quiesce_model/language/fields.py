@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .outcome import Misuse
 from .types import (
@@ -74,9 +74,7 @@ class Upto(Spec):
     def loose(self, name: str) -> Any:
         start = self.low if self.start is None else self.start
         if callable(start):
-            raise Misuse(
-                f"{name} starts at a value that depends on constants: give it when the record is built"
-            )
+            raise Misuse(f"{name} starts at a value that depends on constants: give it when the record is built")
         return start
 
 
@@ -166,9 +164,7 @@ def size_at(size: str | Bound, constants: Any) -> int:
 
 def record_type(record: type[Any], constants: Any) -> RecordType:
     """The type of a record class, or of a machine's own fields, at the given constants."""
-    members = tuple(
-        Member(field.name, field.spec.resolve(constants), field.spec.ghost) for field in record.__fields__
-    )
+    members = tuple(Member(field.name, field.spec.resolve(constants), field.spec.ghost) for field in record.__fields__)
     return RecordType(record, members)
 
 
@@ -195,7 +191,7 @@ class Field:
             layout = row.layout_
         except AttributeError:
             raise Misuse(
-                f"{type(row).__name__}.{self.name} is set on a record that lies nowhere: give every field when it is built"
+                f"{type(row).__name__}.{self.name} is set on a record that lies nowhere: give it when it is built"
             ) from None
         layout.members[self.index].type.put(row, self.index, value)
 
@@ -244,9 +240,7 @@ def spec_of(item: Any) -> Spec:
         return OneOf(item, next(iter(item)))
     if isinstance(item, type) and hasattr(item, "__fields__"):
         return Part(item)
-    raise Misuse(
-        f"{item!r} is no field: give a specifier such as flag() or upto(3), a record class or an enum"
-    )
+    raise Misuse(f"{item!r} is no field: give a specifier such as flag() or upto(3), a record class or an enum")
 
 
 def flag(start: bool = False) -> Any:
@@ -301,5 +295,6 @@ def left(high: Bound) -> Any:
 
 def ghost(item: Any) -> Any:
     """History for properties: no guard reads it and no implementation has it."""
-    spec: Any = replace(spec_of(item), ghost=True)  # type: ignore[type-var]
-    return OptionalField(spec) if isinstance(spec, OptionalOf) else Field(spec)
+    found: Any = spec_of(item)
+    kept: Spec = cast(Spec, replace(found, ghost=True))
+    return OptionalField(kept) if isinstance(kept, OptionalOf) else Field(kept)

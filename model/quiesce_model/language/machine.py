@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
 from itertools import product
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from .fields import Bound, record_type, size_at
 from .outcome import Blocked, Fault, Misuse
@@ -116,9 +116,7 @@ class Machine(Record):
                     found[name] = value
         cls.__constants__ = tuple(found.values())
 
-    def __init__(
-        self, *, without: Iterable[str] = (), unchecked: tuple[str, ...] = (), **constants: Any
-    ) -> None:
+    def __init__(self, *, without: Iterable[str] = (), unchecked: tuple[str, ...] = (), **constants: Any) -> None:
         known = {constant.name: constant.default for constant in type(self).__constants__}
         for name, value in constants.items():
             if name not in known:
@@ -283,7 +281,7 @@ def all_marked(machine: type[Machine]) -> Iterator[tuple[str, ActionInfo | Prope
 def choices(domain: Choices, constants: Any) -> tuple[Any, ...]:
     """The values that a parameter ranges over, in order."""
     if isinstance(domain, tuple):
-        return domain
+        return tuple(cast("tuple[Any, ...]", domain))
     if domain is bool:
         return (False, True)
     if isinstance(domain, type) and issubclass(domain, Enum):

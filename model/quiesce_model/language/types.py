@@ -227,7 +227,7 @@ class RecordType(Type):
     members: tuple[Member, ...]
 
     def fresh(self, home: Home, where: str, guard: Any) -> Any:
-        value = self.record.__new__(self.record)
+        value: Any = object.__new__(self.record)
         value.furnish_(self, home, where, guard)
         return value
 
@@ -241,9 +241,7 @@ class RecordType(Type):
 
     def leaves(self, name: str, ghost: bool) -> Iterator[Leaf]:
         for member in self.members:
-            yield from member.type.leaves(
-                f"{name}.{member.name}" if name else member.name, ghost or member.ghost
-            )
+            yield from member.type.leaves(f"{name}.{member.name}" if name else member.name, ghost or member.ghost)
 
     def encode(self, value: Any, out: list[int]) -> None:
         for member, item in zip(self.members, value.items_, strict=True):
@@ -257,10 +255,7 @@ class RecordType(Type):
             member.type.decode(target, position, leaves)
 
     def plain(self, value: Any) -> Any:
-        return {
-            member.name: member.type.plain(item)
-            for member, item in zip(self.members, value.items_, strict=True)
-        }
+        return {member.name: member.type.plain(item) for member, item in zip(self.members, value.items_, strict=True)}
 
 
 @dataclass(frozen=True)

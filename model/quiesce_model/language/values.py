@@ -128,9 +128,7 @@ class Record(Cells):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = (
-            f"{field.name}={item!r}" for field, item in zip(type(self).__fields__, self.items_, strict=True)
-        )
+        shown = (f"{field.name}={item!r}" for field, item in zip(type(self).__fields__, self.items_, strict=True))
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -296,9 +294,7 @@ class Left(Duration):
     __slots__ = ("high",)
     high: int
 
-    def __init__(
-        self, home: Home = LOOSE, where: str = "left", guard: Slot | None = None, high: Any = 0
-    ) -> None:
+    def __init__(self, home: Home = LOOSE, where: str = "left", guard: Slot | None = None, high: Any = 0) -> None:
         super().__init__(home, where, guard, 0)
         self.high = high
 

@@ -197,9 +197,7 @@ def decode_client(data: bytes | str) -> ClientMessage:
     try:
         return _client_decoder.decode(data)
     except RecursionError:
-        raise Malformed(
-            "malformed", f"the message nests too deeply: at most {MAX_DEPTH} containers"
-        ) from None
+        raise Malformed("malformed", f"the message nests too deeply: at most {MAX_DEPTH} containers") from None
     except (msgspec.MsgspecError, ValueError) as error:
         raise _explain(data, error, _CLIENT_TYPES) from None
 
@@ -230,13 +228,11 @@ def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
     recursion.
     """
     level: list[Any] = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         level = [
             child
             for parent in level
-            for child in (
-                parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ()
-            )
+            for child in (parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ())
             if isinstance(child, dict | list)
         ]
         if not level:

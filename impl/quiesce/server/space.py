@@ -474,6 +474,11 @@ class Space:
             self._hold_back(session, connection, keys)
             return
         send = [key for key in keys if self._to_send(session, key, written, frames)]
+        limit = self.surroundings.limits.tracked
+        if len(session.tracked) > limit:
+            message = f"these watches reach more than {limit} documents: watch fewer, or by a longer prefix"
+            connection.fail(Problem("watch-too-wide", message, fatal=True))
+            return
         self._emit(session, connection, frames, tuple(sorted(send)), Window(session.synced, self.seq))
 
     def _to_send(

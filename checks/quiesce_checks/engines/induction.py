@@ -11,13 +11,13 @@ carries itself, C. Flanagan, K. R. M. Leino, *Houdini, an annotation assistant f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..relation.relation import Property, Relation
 from .bounded import SMALL, TIMEOUT
 from .smt import Answer, Formula, Session, Solver
-from .unrolling import NO_FAULT, Run, Unrolling
+from .unrolling import Run, Unrolling
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,11 @@ class StepCase:
         count = self.k + 1 if of.steps is None else self.k
         return [self.unrolling.holds(of, at) for at in range(count)]
 
-    def ask(self, goal: Property, assumed: Sequence[Property]) -> Step:
-        """Whether the candidates in ``assumed`` and all that is proved carry the goal over k steps."""
+    def ask(self, goal: Property, assumed: Sequence[Property], shown: bool) -> Step:
+        """Whether the candidates in ``assumed`` and all that is proved carry the goal over k steps.
+
+        A counterexample that is to be ``shown`` is made small.
+        """
         switches = [*self.known.values(), *(self.hypotheses[of.name] for of in assumed)]
         if goal.steps is None:
             switches += [self.last_steps[of.name] for of in assumed if of.steps is not None]
@@ -111,8 +114,8 @@ class StepCase:
             used = {self.names[literal] for literal in answer.core if literal in self.names} - {goal.name}
             return Step(goal, self.k, needs=tuple(sorted(used)))
         if answer.sat:
-            small = self.smallest(goal, switches) or answer
-            return Step(goal, self.k, run=self.unrolling.read(small, self.k), assumed=names)
+            small = self.smallest(goal, switches) if shown else None
+            return Step(goal, self.k, run=self.unrolling.read(small or answer, self.k), assumed=names)
         return Step(goal, self.k, reason=answer.reason)
 
     def distinct(self, goal: Property, switches: Sequence[Formula]) -> Answer:
@@ -168,17 +171,19 @@ def carry(
     *,
     dropped: Sequence[str] = (),
     timeout: int | None = TIMEOUT,
+    shown: Collection[str] = (),
 ) -> Round:
     """The largest set of candidates that carries itself over k steps, given what is proved, and why the
     others fail.
 
-    Says nothing of the base case. ``no_fault`` is asked first: a proof of the others means more with it.
+    Says nothing of the base case. ``shown`` names properties whose counterexamples people will look at: those
+    are made small.
     """
     case = StepCase(relation, k, candidates, proved, dropped=dropped, timeout=timeout)
-    kept = sorted(candidates, key=lambda of: of.name != NO_FAULT)
+    kept = list(candidates)
     failed: list[Step] = []
     while True:
-        answers = [case.ask(goal, kept) for goal in kept]
+        answers = [case.ask(goal, kept, goal.name in shown) for goal in kept]
         if all(answer.carried for answer in answers):
             return Round(tuple(answers), tuple(failed))
         failed += [answer for answer in answers if not answer.carried]

@@ -20,7 +20,7 @@ from .bounded import TIMEOUT, Found, Search, chosen, counted, proved_reading, re
 from .counterexample import from_anywhere, violation
 from .induction import Step, carry
 from .smt import Session, version
-from .unrolling import NO_FAULT, Unrolling, no_fault
+from .unrolling import NO_FAULT, Unrolling, absent_at_start, no_fault
 
 ENGINE = "induction"
 JUDGED = ("invariant", "step")
@@ -130,11 +130,13 @@ class Attempt:
                 self.violated[found.judged.name] = found
                 self.stamp(found.judged.name)
 
-    def step(self, k: int) -> None:
+    def step(self, k: int, shown: Collection[str] = ()) -> None:
         """Everything that k-induction can carry at this k, each success a help to the others."""
         while self.open():
             known = [of for of in self.search.pending if of.name in self.proved]
-            answers = carry(self.relation, k, self.open(), known, dropped=self.dropped, timeout=self.timeout)
+            answers = carry(
+                self.relation, k, self.open(), known, dropped=self.dropped, timeout=self.timeout, shown=shown
+            )
             for step in answers.carried:
                 self.proved[step.judged.name] = step
                 self.stamp(step.judged.name)
@@ -165,9 +167,9 @@ def prove(
     drops some of those by name. ``k`` fixes the number of states that an induction step may look back on;
     without it 1 … ``max_k`` are tried. ``properties`` None means all, and ``no_fault``. ``lemmas`` are tried
     in the same run and used where they are proved: None means every other property of the machine, else names
-    of its properties or properties of one's own; ``no_fault`` is always among them. Runs of up to ``depth``
-    steps (as many as k, if None) are searched for a violation before a property is given up. ``timeout`` is
-    for one question to the solver, in milliseconds.
+    of its properties or properties of one's own; ``no_fault``, and that absent values are at their start, are
+    always among them. Runs of up to ``depth`` steps (as many as k, if None) are searched for a violation before
+    a property is given up. ``timeout`` is for one question to the solver, in milliseconds.
 
     Outcomes: ``proved``; ``violated``, with a shortest trace that the Machine itself has replayed;
     ``inconclusive`` with how far the property holds and, where induction failed, its counterexample;
@@ -196,7 +198,7 @@ def prove(
             if progress is not None:
                 progress(Progress(ENGINE, relation.name, waiting, at, perf_counter() - attempt.begun))
             attempt.base(at - 1)
-            attempt.step(at)
+            attempt.step(at, names if at == tries[-1] else ())
         if any(of.name in names for of in attempt.search.pending if of.name not in attempt.proved):
             attempt.base(tries[-1] if depth is None else depth)
     except KeyboardInterrupt:
@@ -205,11 +207,13 @@ def prove(
 
 
 def tried(relation: Relation, lemmas: Sequence[str | Property] | None) -> list[Property]:
-    """The lemmas of a run: all properties of the machine, or those given, and ``no_fault``."""
+    """The lemmas of a run: all properties of the machine, or those given, and what every machine has."""
     if lemmas is None:
-        return chosen(relation, None, JUDGED)
-    named = [lemma if isinstance(lemma, Property) else chosen(relation, [lemma], JUDGED)[0] for lemma in lemmas]
-    return [*named, no_fault(relation)]
+        named = [p for p in relation.properties if p.kind in JUDGED]
+    else:
+        named = [lemma if isinstance(lemma, Property) else chosen(relation, [lemma], JUDGED)[0] for lemma in lemmas]
+    absent = absent_at_start(relation)
+    return [*named, no_fault(relation), *([absent] if absent is not None else [])]
 
 
 def answer(attempt: Attempt, of: Property, certain: bool) -> Proof:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
-from ..relation.terms import BOOL, Term, walk
+from ..relation.terms import BOOL, Term
 
 Formula = Any
 """A Z3 expression."""
@@ -123,7 +123,7 @@ class Session:
         return self.z3.And(self.z3.Or(list(choices)), self.z3.AtMost(*choices, 1))
 
     def replace(self, formula: Formula, pairs: Sequence[tuple[Formula, Formula]]) -> Formula:
-        return self.z3.substitute(formula, *pairs)
+        return Placement(self, pairs).of(formula)
 
     def solver(self, timeout: int | None = None) -> Solver:
         """A fresh solver; ``timeout`` is for one question, in milliseconds."""
@@ -159,6 +159,25 @@ class Solver:
         return Answer("unknown", "time-out" if reason in ("timeout", "canceled") else reason)
 
 
+class Placement:
+    """Replaces variables by other formulas of the same sort.
+
+    This is ``z3.substitute`` with its arrays made once: with a hundred variables, its checks of every pair on every
+    call cost more than the solver does.
+    """
+
+    def __init__(self, session: Session, pairs: Sequence[tuple[Formula, Formula]]) -> None:
+        self.session = session
+        self.pairs = list(pairs)  # keeps the formulas alive
+        kind = session.z3.Ast * len(self.pairs)
+        self.old, self.new = (kind(*(pair[side].as_ast() for pair in self.pairs)) for side in (0, 1))
+
+    def of(self, formula: Formula) -> Formula:
+        z3, context = self.session.z3, self.session.context
+        found = z3.Z3_substitute(context.ref(), formula.as_ast(), len(self.pairs), self.old, self.new)
+        return z3.z3._to_expr_ref(found, context)
+
+
 class Translation:
     """Terms as formulas of one session, each translated once. ``meaning`` gives a variable's formula."""
 
@@ -168,9 +187,17 @@ class Translation:
         self.known: dict[int, Formula] = {}
 
     def of(self, term: Term) -> Formula:
-        for node in walk([term]):
-            if node.number not in self.known:
-                self.known[node.number] = self.node(node, [self.known[arg.number] for arg in node.args])
+        stack = [term]
+        while stack:
+            node = stack[-1]
+            if node.number in self.known:
+                stack.pop()
+                continue
+            missing = [arg for arg in node.args if arg.number not in self.known]
+            if missing:
+                stack.extend(missing)
+                continue
+            self.known[node.number] = self.node(node, [self.known[arg.number] for arg in node.args])
         return self.known[term.number]
 
     def node(self, term: Term, args: list[Formula]) -> Formula:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..relation.relation import Property, Relation
-from ..relation.terms import BOOL, INT, TRUE, Term, not_, or_
-from .smt import Answer, Formula, Session, Translation
+from ..relation.terms import BOOL, INT, TRUE, Term, and_, const, eq, not_, or_
+from .smt import Answer, Formula, Placement, Session, Translation
 
 NO_FAULT = "no_fault"
 """The property that every machine has: no attempt of an action leaves a domain or uses what is absent."""
+
+ABSENT = "absent_at_start"
+"""The lemma that every machine with optional values has: absence is one state."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,25 @@ def no_fault(relation: Relation) -> Property:
     )
 
 
+def absent_at_start(relation: Relation) -> Property | None:
+    """That what lies in an absent value is at its start; None if the machine has no optional values.
+
+    The language sees to it, so this is a lemma that every proof may try.
+    """
+    parts: list[Term] = []
+    for present in relation.variables:
+        if not present.name.endswith("?"):
+            continue
+        whole = present.name[:-1]
+        inside = [v for v in relation.variables if v.name == whole or v.name.startswith((f"{whole}.", f"{whole}["))]
+        starts = (eq(v.term, const(bool(v.leaf.start) if v.term.sort is BOOL else v.leaf.start)) for v in inside)
+        parts.append(or_(present.term, and_(*starts)))
+    if not parts:
+        return None
+    text = "what lies in an absent value is at its start"
+    return Property(ABSENT, "invariant", (), text, relation.actions[0].site, and_(*parts))
+
+
 class Unrolling:
     """The frames of one run in one session. Frames and steps are made when they are first asked for."""
 
@@ -54,8 +76,12 @@ class Unrolling:
             term.data: session.variable(term.data, term.sort) for term in relation.constants if term.op == "var"
         }
         self.inputs = {term.data: term for action in relation.actions for term in action.inputs if term.op == "var"}
-        self.template: dict[str, Formula] = {}
+        slots = {v.term.data: v.term.sort for v in relation.variables if v.term.op == "var"}
+        slots |= {name: term.sort for name, term in self.inputs.items()}
+        self.slots = {name: session.variable(f"?{name}", sort) for name, sort in slots.items()}
         self.translation = Translation(session, self.slot)
+        self.placements: list[Placement] = []
+        self.placed: dict[tuple[int, int], Formula] = {}
         self.frames: list[tuple[Formula, ...]] = []
         self.choices: list[tuple[Formula, ...]] = []
         self.given: list[dict[str, Formula]] = []
@@ -64,7 +90,9 @@ class Unrolling:
         """What stands for a variable in a translated term, before it is placed in a frame."""
         if term.data in self.constants:
             return self.constants[term.data]
-        return self.template.setdefault(term.data, self.session.variable(f"?{term.data}", term.sort))
+        if term.data in self.slots:
+            return self.slots[term.data]
+        raise KeyError(f"{self.relation.name} has no variable {term.data!r}: state the property over its own terms")
 
     def frame(self, position: int) -> tuple[Formula, ...]:
         while len(self.frames) <= position:
@@ -89,13 +117,21 @@ class Unrolling:
 
     def at(self, term: Term, position: int) -> Formula:
         """A term over the state at a position (and over the inputs of the step from there)."""
-        formula = self.translation.of(term)
-        self.choice(position)
-        here = self.given[position]
-        frame = self.frame(position)
-        placed = {v.term.data: frame[n] for n, v in enumerate(self.relation.variables) if v.term.op == "var"}
-        pairs = [(slot, here[name] if name in here else placed[name]) for name, slot in self.template.items()]
-        return self.session.replace(formula, pairs)
+        found = self.placed.get((term.number, position))
+        if found is None:
+            found = self.placement(position).of(self.translation.of(term))
+            self.placed[term.number, position] = found
+        return found
+
+    def placement(self, position: int) -> Placement:
+        """What puts a translated term into a frame."""
+        while len(self.placements) <= position:
+            at = len(self.placements)
+            self.choice(at)
+            values = dict(zip((v.term.data for v in self.relation.variables), self.frame(at), strict=True))
+            values |= self.given[at]
+            self.placements.append(Placement(self.session, [(slot, values[name]) for name, slot in self.slots.items()]))
+        return self.placements[position]
 
     def initial(self) -> Formula:
         frame = self.frame(0)

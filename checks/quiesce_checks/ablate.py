@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from quiesce_model.language.machine import Machine
-
 from .job import BUILT_IN, Job, Runner, Watcher
 from .machines import instance
 from .problems import Problem, unknown
 from .relation.relation import Site
+from .sites import rule_sites
 from .trace import Trace
 from .verdict import Outcome, Verdict
 
@@ -49,25 +48,6 @@ class Ablation:
     @property
     def killed(self) -> bool:
         return bool(self.kills)
-
-
-def rule_sites(machine: Machine) -> dict[str, tuple[Site, ...]]:
-    """The rules that the machine's own source names, and where, in the order of their numbers."""
-    from .relation.build import relation
-
-    found: dict[str, list[Site]] = {}
-    for rule, site in relation(machine).rules:
-        sites = found.setdefault(rule, [])
-        if site not in sites:
-            sites.append(site)
-    return {rule: tuple(found[rule]) for rule in sorted(found, key=rule_key)}
-
-
-def rule_key(rule: str) -> tuple[str, int, str]:
-    """``BRK-9`` before ``BRK-10``."""
-    name, _, number = rule.partition("-")
-    digits = "".join(character for character in number if character.isdigit())
-    return name, int(digits or 0), number
 
 
 def ablate(job: Job, runner: Runner, rules: Sequence[str] = (), watcher: Watcher | None = None) -> Iterator[Ablation]:

@@ -14,7 +14,8 @@ import click
 
 from .commands.screen import say_json, sheet
 from .exits import Exit
-from .problems import MissingExtra, Problem
+from .problems import MissingExtra, Problem, of_model
+from .relation.errors import ModelError
 from .report.data import problem_data
 from .report.problem import problem_lines
 
@@ -112,10 +113,9 @@ def run(arguments: Sequence[str]) -> int:
         return fail(Problem("interrupted", exit=Exit.INTERRUPTED), as_json)
     except Problem as problem:
         return fail(problem, as_json)
+    except ModelError as error:
+        return fail(of_model(error), as_json)
     except Exception as error:
-        known = model_error(error)
-        if known is not None:
-            return fail(known, as_json)
         if "--traceback" in arguments:
             traceback.print_exc()
         return fail(bug(error), as_json)
@@ -125,23 +125,6 @@ def usage_problem(error: click.UsageError) -> Problem:
     said = error.format_message()
     path = error.ctx.command_path if error.ctx is not None else "quiesce"
     return Problem(said[0].lower() + said[1:].rstrip("."), remedy=f"{path} --help")
-
-
-def model_error(error: Exception) -> Problem | None:
-    """What the reader of models says of one, as a problem."""
-    from .relation.errors import ModelError
-
-    if not isinstance(error, ModelError):
-        return None
-    site = error.site
-    return Problem(
-        error.message,
-        file=site.file,
-        line=site.line,
-        column=site.column + 1,
-        width=error.width,
-        remedy=error.remedy,
-    )
 
 
 def bug(error: Exception) -> Problem:

@@ -247,10 +247,31 @@ SIGNS = {" <= ": " ≤ ", " >= ": " ≥ ", " != ": " ≠ ", " == ": " = ", "self
 
 def spell(node: ast.AST) -> str:
     """Source text as people read it."""
-    text = ast.unparse(node)
+    text = single_parentheses(ast.unparse(node))
     for sign, better in SIGNS.items():
         text = text.replace(sign, better)
     return text
+
+
+def single_parentheses(text: str) -> str:
+    """``sum((n for n in x))`` is ``sum(n for n in x)``."""
+    start = text.find("((")
+    while start >= 0:
+        end = closing(text, start + 1)
+        if text[end + 1 : end + 2] == ")" and " for " in text[start:end]:
+            text = text[:start] + text[start + 1 : end] + text[end + 1 :]
+        start = text.find("((", start + 1)
+    return text
+
+
+def closing(text: str, opening: int) -> int:
+    """Where the parenthesis that opens there is closed."""
+    depth = 0
+    for position in range(opening, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if depth == 0:
+            return position
+    return len(text)
 
 
 def rules_at_work(machine: Machine, step: Step) -> tuple[str, ...]:

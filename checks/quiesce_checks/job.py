@@ -14,7 +14,9 @@ from typing import Any
 from quiesce_model.language.machine import Machine, PropertyInfo, all_marked
 
 from .machines import Scope, instance
-from .problems import MissingExtra, Problem, unknown
+from .problems import MissingExtra, Problem, of_model, unknown
+from .relation.errors import ModelError
+from .sites import rule_sites
 from .verdict import Statistics, Verdict
 
 
@@ -87,11 +89,17 @@ def engine(name: str, what: str, package: str) -> Any:
 
 
 def run(job: Job, watcher: Watcher | None = None) -> Answer:
-    """Put the question. Raises :class:`Problem` for what the machine has not, and ``ModelError`` for its
-    source.
-    """
+    """Put the question. Raises :class:`Problem` for what the machine has not, and for what cannot be read in it."""
+    try:
+        return asked(job, watcher)
+    except ModelError as error:
+        raise of_model(error) from None
+
+
+def asked(job: Job, watcher: Watcher | None) -> Answer:
     machine = instance(job.machine, job.scope, job.without)
     check_names(job)
+    check("rule", job.without, job.machine.__name__, tuple(rule_sites(machine)) if job.without else ())
     match job.engine:
         case Engine.EXPLORE:
             return explored(job, machine, watcher)

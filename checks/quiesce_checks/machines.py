@@ -15,10 +15,13 @@ from types import ModuleType
 from typing import Any
 
 import quiesce_model
-from quiesce_model.language.machine import Machine
+from quiesce_model.language.machine import ActionInfo, Machine, all_marked
 from quiesce_model.language.outcome import Fault, Misuse
 
 from .problems import Problem, unknown
+
+FROM_FILE = "quiesce_file_"
+"""Begins the module names of machines that are loaded from a path."""
 
 Scope = Mapping[str, int | bool]
 
@@ -29,9 +32,14 @@ def short_name(machine: type[Machine] | str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def source_name(machine: type[Machine], file: Path | None = None) -> str:
-    """The name under which :func:`find_machine` finds the class again."""
-    return f"{file or machine.__module__}:{machine.__qualname__}"
+def source_name(machine: type[Machine]) -> str:
+    """The name under which :func:`find_machine` finds the class again: by its module, or by its file if it was
+    loaded from one."""
+    if not machine.__module__.startswith(FROM_FILE):
+        return f"{machine.__module__}:{machine.__qualname__}"
+    path = Path(sys.modules[machine.__module__].__file__ or "")
+    shown_path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return f"{shown_path}:{machine.__qualname__}"
 
 
 def find_machine(name: str, roots: Sequence[Path] = ()) -> type[Machine]:
@@ -57,14 +65,18 @@ def find_shipped(name: str) -> type[Machine]:
 
 
 def shipped() -> dict[str, type[Machine]]:
-    """The machines of ``quiesce_model`` by short name."""
+    """The machines of ``quiesce_model`` by short name; what has no action is a base of others."""
     found: dict[str, type[Machine]] = {}
     for info in pkgutil.iter_modules(quiesce_model.__path__):
         if not info.ispkg:
             module = importlib.import_module(f"quiesce_model.{info.name}")
-            for machine in machines_of(module):
+            for machine in filter(has_actions, machines_of(module)):
                 found[short_name(machine)] = machine
     return found
+
+
+def has_actions(machine: type[Machine]) -> bool:
+    return any(isinstance(info, ActionInfo) for _, info in all_marked(machine))
 
 
 def machines_of(module: ModuleType) -> list[type[Machine]]:
@@ -113,7 +125,7 @@ def load_file(name: str, roots: Sequence[Path]) -> ModuleType:
     else:
         raise Problem(f"there is no file {name}")
     path = path.resolve()
-    module_name = f"quiesce_file_{path.stem}_{abs(hash(str(path))):x}"
+    module_name = f"{FROM_FILE}{path.stem}_{abs(hash(str(path))):x}"
     if module_name in sys.modules:
         return sys.modules[module_name]
     spec = importlib.util.spec_from_file_location(module_name, path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from .exits import Exit
+from .relation.errors import ModelError
 
 
 class Problem(Exception):
@@ -55,3 +56,16 @@ def unknown(kind: str, name: str, owner: str, known: Iterable[str]) -> str:
     plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
     listed = f"Its {plural} are: {', '.join(names)}" if names else f"It has no {plural}"
     return f"{owner} has no {kind} '{name}'{hint} {listed}"
+
+
+def of_model(error: ModelError) -> Problem:
+    """What the reader of models says, as a problem."""
+    site = error.site
+    return Problem(
+        error.message,
+        file=site.file,
+        line=site.line,
+        column=site.column + 1,
+        width=error.width,
+        remedy=error.remedy,
+    )

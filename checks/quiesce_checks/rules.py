@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .ablate import rule_key
+from .sites import rule_key
 
 ID = re.compile(r"^[A-Z]{2,6}-\d+[a-z]?$")
 

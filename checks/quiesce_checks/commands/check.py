@@ -75,6 +75,7 @@ def check(
     exit = worst(result.exit for result in results)
     if interruption.came:
         exit = Exit.INTERRUPTED
+    whole_run = not suites and not chosen and not interruption.came
     covered = coverage_of(results, read_rules(find_tables(Path.cwd())))
     if as_json:
         say_json(
@@ -82,13 +83,12 @@ def check(
                 "command": "check",
                 "tier": tier,
                 "checks": [result_data(result, saved) for result in results],
-                "summary": {**summary_data(totals), **covered.data()},
+                "summary": {**summary_data(totals), "rules": covered.data() if whole_run else None},
                 "interrupted": interruption.came,
                 "exit": int(exit),
             }
         )
         return exit
-    whole_run = not suites and not chosen and not interruption.came
     say(["", *summary_lines(totals, covered if whole_run else None, page)])
     if interruption.came:
         say([page.tone(f"interrupted after {len(results)} of {len(checks)} entries", "odd")])

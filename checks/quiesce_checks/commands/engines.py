@@ -15,7 +15,7 @@ from ..job import Engine, Job, Limit, run
 from ..machines import short_name, shown
 from ..report.data import statistics_data, verdict_data
 from ..report.page import words
-from ..report.verdicts import Line, line_of, statistics_lines, verdict_lines
+from ..report.verdicts import PARTS, Line, line_of, statistics_lines, verdict_lines
 from ..suite import memory_size
 from .options import (
     flat,
@@ -176,5 +176,5 @@ def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
 
 def common(lines: Sequence[Line]) -> set[str]:
     """What is said of every property, and said again by the statistics."""
-    said = [line.how.split("; ") for line in lines]
+    said = [PARTS.split(line.how) for line in lines]
     return {part for part in said[0] if all(part in others for others in said)} if len(said) > 1 else set()

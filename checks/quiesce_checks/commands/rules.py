@@ -11,7 +11,7 @@ import click
 
 from quiesce_model.language.machine import Machine
 
-from ..ablate import Ablation, rule_sites
+from ..ablate import Ablation
 from ..ablate import ablate as ablations
 from ..exits import Exit, worst
 from ..job import Engine, Job, Limit, run
@@ -25,6 +25,7 @@ from ..report.figures import plural, seconds
 from ..report.rules import ablation_data, ablation_lines, fails, in_steps, rule_data, rules_lines, why_lines
 from ..report.story import tell
 from ..rules import Rule, find_tables, read_rules
+from ..sites import rule_sites
 from ..suite import Suite, find_suites, load_suite
 from ..verdict import Outcome
 from ..witness import keep
@@ -79,9 +80,9 @@ def project() -> list[Suite]:
 
 
 def machines(suites: Iterable[Suite]) -> list[type[Machine]]:
-    """The machines of the suites, then the shipped ones."""
+    """The machines of the suites; the shipped ones, where there are no suites."""
     own = [check.job.machine for suite in suites for check in suite.checks]
-    return list(dict.fromkeys([*own, *shipped().values()]))
+    return list(dict.fromkeys(own or shipped().values()))
 
 
 def sites_of(known: Iterable[type[Machine]]) -> dict[str, list[Site]]:
@@ -225,7 +226,7 @@ def why(rule: str, chosen: type[Machine] | None, full: bool, show: Any, hide: An
     if kill.trace is not None and saved is not None:
         look = Look(full, flat(show), flat(hide))
         see = [("saved", saved), ("see it", f"quiesce trace show {saved}")]
-        say(["", *counterexample(tell(kill.trace, look.keeps), page, full=full, see=see)])
+        say(["", *counterexample(tell(kill.trace, look.keep), page, full=full, see=see)])
     return exit
 
 

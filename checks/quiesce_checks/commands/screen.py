@@ -16,6 +16,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from ..machines import short_name
 from ..report.page import Page
 from ..report.progress import Beat, progress_line
 
@@ -87,7 +88,7 @@ def beat_of(said: Any) -> Beat:
 
     return Beat(
         engine=str(known("engine") or ""),
-        machine=str(known("machine") or ""),
+        machine=short_name(str(known("machine") or "")),
         properties=tuple(known("properties") or ()),
         depth=known("depth", "level"),
         distinct=known("distinct", "states"),

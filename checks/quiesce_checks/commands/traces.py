@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ..report.data import trace_data
 from ..report.figures import plural
 from ..report.page import Page, columns
 from ..report.shape import matcher
-from ..report.story import Story, retell, tell
+from ..report.story import Story, everything, retell, tell
 from ..trace import Trace
 from ..verdict import Outcome, Verdict
 from ..witness import keep
@@ -38,8 +38,9 @@ class Look:
     show: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
 
-    def keeps(self, path: str) -> bool:
-        return matcher(self.show, self.hide)(path)
+    @property
+    def keep(self) -> Callable[[str], bool]:
+        return matcher(self.show, self.hide) if self.show or self.hide else everything
 
 
 def save_traces(verdicts: Iterable[Verdict], folder: Path) -> dict[str, str]:
@@ -65,7 +66,7 @@ def tell_traces(verdicts: Iterable[Verdict], saved: Mapping[str, str], page: Pag
         assert verdict.trace is not None
         file = saved[verdict.property]
         see = [("saved", file), ("see it", f"quiesce trace show {file}")]
-        lines += ["", *counterexample(tell(verdict.trace, look.keeps), page, full=look.full, see=see)]
+        lines += ["", *counterexample(tell(verdict.trace, look.keep), page, full=look.full, see=see)]
     if len(violated) > len(told):
         lines += ["", "the other traces:"]
         rows = [(f"  {steps(verdict)}", f"quiesce trace show {saved[verdict.property]}") for verdict in violated[1:]]
@@ -82,7 +83,7 @@ def tell_inductions(verdicts: Iterable[Verdict], page: Page, look: Look) -> list
     for verdict in verdicts:
         example: Any = getattr(verdict, "cti", None)
         if example is not None:
-            story = tell(example.trace, look.keeps, headline=f"NOT INDUCTIVE at k={example.k}")
+            story = tell(example.trace, look.keep, headline=f"NOT INDUCTIVE at k={example.k}")
             return ["", *counterexample(story, page, full=look.full)]
     return []
 
@@ -153,4 +154,4 @@ def roots(file: Path) -> Sequence[Path]:
 
 
 def story_of(document: Document, found: Trace | Problem, look: Look) -> Story:
-    return retell(document, look.keeps) if isinstance(found, Problem) else tell(found, look.keeps)
+    return retell(document, look.keep) if isinstance(found, Problem) else tell(found, look.keep)

@@ -11,7 +11,7 @@ from ..judge import Judged, Judgement, Result, Summary
 from ..machines import short_name, shown
 from ..rules import Rule
 from ..suite import Check
-from ..verdict import Outcome
+from ..verdict import Outcome, Verdict
 from .figures import plural, seconds
 from .page import Page, flow
 from .verdicts import TONES, Line, Widths, widths_of
@@ -30,7 +30,7 @@ def planned_widths(checks: Iterable[Check]) -> Widths:
 
 def planned(check: Check) -> Sequence[str]:
     if check.job.engine is Engine.BRIDGE:
-        return ("time adds up",)
+        return ("explored is proved, saturated",)
     return check.job.properties or properties_of(check.job.machine)
 
 
@@ -49,7 +49,7 @@ def judged_line(check: Check, item: Judged, alone: bool) -> Line:
     expected = item.judgement is Judgement.AS_EXPECTED
     how = [verdict.how]
     if expected and verdict.outcome is Outcome.VIOLATED:
-        how = [f"as expected: {item.why}" if item.why else "as expected", verdict.how]
+        how = [f"as expected: {item.why or steps_of(verdict)}"]
     elif not expected:
         how = [item.why, *verdict.notes[:1], verdict.how]
     if check.job.engine is Engine.EXPLORE and check.job.scope:
@@ -67,6 +67,10 @@ def judged_line(check: Check, item: Judged, alone: bool) -> Line:
     )
 
 
+def steps_of(verdict: Verdict) -> str:
+    return plural(verdict.trace.length, "step") if verdict.trace is not None else verdict.how
+
+
 def scope_text(check: Check) -> str:
     """``at sessions=2, threshold=3``."""
     return "at " + ", ".join(f"{name}={shown(value)}" for name, value in check.job.scope.items())
@@ -81,7 +85,7 @@ class Coverage:
     open: tuple[str, ...]
 
     def data(self) -> dict[str, Any]:
-        return {"rules": self.rules, "rules_checked": self.checked, "rules_open": list(self.open)}
+        return {"total": self.rules, "checked": self.checked, "open": list(self.open)}
 
 
 def coverage_of(results: Iterable[Result], rules: Sequence[Rule]) -> Coverage:

@@ -87,4 +87,4 @@ def comparison(found: Comparison, names: tuple[str, str], page: Page) -> list[st
 
 
 def label(beats: Sequence[Beat], position: int) -> str:
-    return beats[position].label if position < len(beats) else "–"
+    return beats[position].label if position < len(beats) else ("ends" if position == len(beats) else "")

@@ -29,7 +29,8 @@ def counterexample(story: Story, page: Page, *, full: bool = False, see: Sequenc
         if story.loop is not None and story.loop == beat.first - 1:
             lines.append(page.tone("┌ from here on, for ever:", "odd"))
         lead = pad(text, margin) + beat.label
-        lines += beat_lines(beat, lead, column if beside else margin + 2, page, full)
+        still = "" if story.filtered else "nothing changes"
+        lines += beat_lines(beat, lead, column if beside else margin + 2, page, full, still)
     if story.loop is not None:
         lines.append(page.tone(f"└ and again from the state after step {story.loop}", "odd"))
     lines += foot(story, page, margin)
@@ -91,11 +92,11 @@ def owned(path: str) -> tuple[str, str]:
     return path[:cut], path[cut:].removeprefix(".")
 
 
-def beat_lines(beat: Beat, lead: str, column: int, page: Page, full: bool) -> list[str]:
+def beat_lines(beat: Beat, lead: str, column: int, page: Page, full: bool, still: str) -> list[str]:
     """One step: beside its name what it changed, and the rules that show in it."""
     mark = f"← {', '.join(beat.rules)}" if beat.rules else ""
     room = max(20, page.width - column)
-    lines = whole(beat.state, room) if full else (changed(beat.changes, room) or ["nothing changes"])
+    lines = whole(beat.state, room) if full else (changed(beat.changes, room) or [still])
     fitting = next((n for n in (0, -1) if wide(lines[n]) + 3 + wide(mark) <= room), None)
     if mark and fitting is not None:
         lines[fitting] += "   " + page.tone(mark, "dim")

@@ -70,6 +70,7 @@ def problem_data(problem: Problem) -> Data:
 
 def result_data(result: Result, saved: Mapping[str, str]) -> Data:
     check = result.check
+    witness = near(str(check.witness)) if check.witness is not None else None
     return {
         "suite": near(str(check.file)),
         "name": check.name,
@@ -82,7 +83,9 @@ def result_data(result: Result, saved: Mapping[str, str]) -> Data:
         "seconds": round(result.seconds, 3),
         "problem": problem_data(result.problem) if result.problem else None,
         "statistics": statistics_data(result.statistics),
-        "verdicts": [judged_data(item, saved.get(f"{check.place}/{item.verdict.property}")) for item in result.judged],
+        "verdicts": [
+            judged_data(item, saved.get(f"{check.place}/{item.verdict.property}", witness)) for item in result.judged
+        ],
     }
 
 

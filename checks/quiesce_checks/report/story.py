@@ -61,6 +61,7 @@ class Story:
     ending: tuple[str, ...] = ()
     loop: int | None = None
     notes: tuple[str, ...] = field(default=())
+    filtered: bool = False
 
     @property
     def length(self) -> int:
@@ -99,7 +100,8 @@ def tell(trace: Trace, keep: Callable[[str], bool] = everything, headline: str =
         fails=failing(trace, failure) if failure else (),
         ending=ending(trace, failure) if failure else (),
         loop=trace.loop,
-        notes=trace.notes,
+        notes=tuple(note for note in trace.notes if not note.startswith("constants:")),
+        filtered=keep is not everything,
     )
 
 
@@ -115,7 +117,7 @@ def promise_of(machine: type[Machine], failure: Failure | None) -> tuple[str, st
     info = getattr(method, MARK, None)
     if method is None or not isinstance(info, PropertyInfo):
         return failure.text, str(failure.site or ""), ()
-    said = first_sentence(inspect.getdoc(method)) or failure.text
+    said = first_sentence(inspect.getdoc(method))
     return said, site_of(method), info.rules
 
 
@@ -190,6 +192,7 @@ def retell(document: Document, keep: Callable[[str], bool] = everything) -> Stor
         beats=beats_of(nodes, document.actions, lambda position: ()),
         loop=document.loop,
         notes=document.notes,
+        filtered=keep is not everything,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,9 @@ TONES: dict[Outcome, Tone] = {
     Outcome.VACUOUS: "odd",
 }
 
+
+PARTS = re.compile(r"; |, (?=any |at )")
+"""Between the parts of an assurance: what was done; to what extent; at which constants."""
 
 SAME = "same"
 """Stands for an assurance that was said before."""
@@ -134,15 +138,17 @@ class Block:
 def once(lines: Sequence[Line], known: Iterable[str] = ()) -> Sequence[Line]:
     """What was said in an entry before is not said again, nor the time that was spent on all of it together."""
     told: list[Line] = []
-    said = set(known)
+    unsaid = set(known)
+    said: set[str] = set()
     entry, time = "", None
     for position, line in enumerate(lines):
         if position and line.entry != entry:
-            said = set(known)
-        parts = line.how.split("; ")
+            said = set()
+        parts = [part for part in PARTS.split(line.how) if part not in unsaid]
         short = "; ".join(part for part in parts if part not in said)
         repeated = bool(position) and line.entry == entry and line.seconds == time
-        told.append(replace(line, how=short or SAME, seconds=None if repeated else line.seconds))
+        how = short or (SAME if parts else "")
+        told.append(replace(line, how=how, seconds=None if repeated else line.seconds))
         said |= set(parts)
         entry, time = line.entry, line.seconds
     return told

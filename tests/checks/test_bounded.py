@@ -10,10 +10,12 @@ from random_terms import levels, shortest_violation, tiny_relation
 
 from quiesce_checks.engines.assurance import Progress
 from quiesce_checks.engines.bounded import Search, bounded
+from quiesce_checks.relation.build import relation
 from quiesce_checks.relation.relation import Relation
 from quiesce_checks.relation.terms import INT, TRUE, const, eq, le, lt, not_, var
 from quiesce_checks.trace import Disagreement
 from quiesce_checks.verdict import Outcome
+from quiesce_model import Age, Machine, action, age, constant, flag, terminal, upto
 
 
 def steps(verdict: object) -> list[str]:
@@ -185,3 +187,38 @@ def test_the_answers_are_the_same_every_time() -> None:
         return [(v.property, v.outcome, v.how, v.trace and v.trace.states) for v in bounded(mutex(False), depth=5)]
 
     assert run() == run()
+
+
+class Errand(Machine):
+    """Goes three steps, or gives up; done is a right place to stop, giving up is not."""
+
+    lazy: bool = constant(True)
+    at: int = upto(3)
+    gave_up: bool = flag()
+    tired: Age = age()
+
+    @action()
+    def go(self) -> None:
+        self.require(self.at < 3 and not self.gave_up)
+        self.at = self.at + 1
+        self.tired.start()
+
+    @action()
+    def give_up(self) -> None:
+        self.require(self.lazy and self.tired >= 2 and self.at < 3)
+        self.require(not self.gave_up)
+        self.gave_up = True
+
+    @terminal
+    def done(self) -> bool:
+        return self.at == 3
+
+
+def test_a_state_where_nothing_can_happen_is_found_though_time_goes_on() -> None:
+    (stuck,) = bounded(Errand(), ["no_deadlock"], depth=5)
+    assert steps(stuck) == ["go", "elapse(d=3)", "give_up"]
+    (ticks,) = bounded(relation(Errand()), ["no_deadlock"], depth=6)
+    assert ticks.trace is not None
+    assert ticks.trace.length == 5
+    assert bounded(Errand(lazy=False), ["no_deadlock"], depth=6)[0].outcome is Outcome.INCONCLUSIVE
+    assert [v.property for v in bounded(Errand(), depth=0)] == ["no_fault", "no_deadlock"]

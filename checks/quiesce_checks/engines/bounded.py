@@ -18,9 +18,10 @@ from quiesce_model.language.machine import Machine
 from ..relation.relation import Property, Relation
 from ..verdict import Outcome, Verdict
 from .assurance import Progress, Watcher, scope, unknown_assumption
+from .built_in import NO_DEADLOCK, NO_FAULT, no_deadlock, no_fault
 from .counterexample import violation, witness
 from .smt import Answer, Formula, Session, Solver, version
-from .unrolling import NO_FAULT, Run, Unrolling, no_fault
+from .unrolling import Run, Unrolling
 
 ENGINE = "bounded"
 JUDGED = ("invariant", "step", "reachable")
@@ -242,13 +243,17 @@ def counted(number: int, noun: str) -> str:
 
 
 def chosen(relation: Relation, names: Sequence[str] | None, kinds: Sequence[str]) -> list[Property]:
-    """The properties of those names, or all of those kinds with ``no_fault`` at the end.
+    """The properties of those names, or all of those kinds with ``no_fault``, and with ``no_deadlock`` if
+    the machine declares a terminal state.
 
     Raises KeyError for a name that the machine has not, or whose kind this engine does not judge.
     """
     if names is None:
-        return [*(p for p in relation.properties if p.kind in kinds), no_fault(relation)]
-    found = [no_fault(relation) if name == NO_FAULT else relation.property_named(name) for name in names]
+        stops = any(p.kind == "terminal" for p in relation.properties)
+        stated = [p for p in relation.properties if p.kind in kinds]
+        return [*stated, no_fault(relation), *([no_deadlock(relation)] if stops else [])]
+    built_in = {NO_FAULT: no_fault, NO_DEADLOCK: no_deadlock}
+    found = [built_in[name](relation) if name in built_in else relation.property_named(name) for name in names]
     for judged in found:
         if judged.kind not in kinds:
             raise KeyError(

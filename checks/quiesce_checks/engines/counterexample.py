@@ -11,7 +11,8 @@ from quiesce_model.language.outcome import Blocked, Fault
 from ..relation.relation import Exit, Property, Relation
 from ..relation.terms import BOOL, Term, evaluate
 from ..trace import Disagreement, Failure, Trace, saturate
-from .unrolling import NO_FAULT, Run
+from .built_in import NO_FAULT
+from .unrolling import Run
 
 
 def machine_of(relation: Relation, run: Run, unchecked: tuple[str, ...] = ()) -> Machine:

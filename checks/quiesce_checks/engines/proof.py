@@ -17,10 +17,11 @@ from ..trace import Disagreement, Trace, saturate
 from ..verdict import Outcome, Verdict
 from .assurance import Progress, Watcher, scope, unknown_assumption
 from .bounded import TIMEOUT, Found, Search, chosen, counted, proved_reading, reached
+from .built_in import NO_FAULT, absent_at_start, no_fault
 from .counterexample import from_anywhere, violation
 from .induction import Step, carry
 from .smt import Session, version
-from .unrolling import NO_FAULT, Unrolling, absent_at_start, no_fault
+from .unrolling import Unrolling
 
 ENGINE = "induction"
 JUDGED = ("invariant", "step")

@@ -6,14 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..relation.relation import Property, Relation
-from ..relation.terms import BOOL, INT, TRUE, Term, and_, const, eq, not_, or_
+from ..relation.terms import BOOL, INT, Term
 from .smt import Answer, Formula, Placement, Session, Translation
-
-NO_FAULT = "no_fault"
-"""The property that every machine has: no attempt of an action leaves a domain or uses what is absent."""
-
-ABSENT = "absent_at_start"
-"""The lemma that every machine with optional values has: absence is one state."""
 
 
 @dataclass(frozen=True)
@@ -28,42 +22,6 @@ class Run:
     states: tuple[tuple[int, ...], ...]
     actions: tuple[int, ...]
     inputs: tuple[tuple[tuple[str, int], ...], ...]
-
-
-def no_fault(relation: Relation) -> Property:
-    """No fault in any reachable state, as a property like others.
-
-    The domains of the variables hold in every state because a step that would leave them is a fault and no
-    step; this property says that no such step is ever attempted.
-    """
-    faults = [exit for action in relation.actions for exit in action.exits if exit.kind != "blocked"]
-    return Property(
-        NO_FAULT,
-        "invariant",
-        (),
-        "no action leaves a domain, uses an absent value or an index out of range",
-        relation.actions[0].site,
-        not_(or_(*(fault.condition for fault in faults))) if faults else TRUE,
-    )
-
-
-def absent_at_start(relation: Relation) -> Property | None:
-    """That what lies in an absent value is at its start; None if the machine has no optional values.
-
-    The language sees to it, so this is a lemma that every proof may try.
-    """
-    parts: list[Term] = []
-    for present in relation.variables:
-        if not present.name.endswith("?"):
-            continue
-        whole = present.name[:-1]
-        inside = [v for v in relation.variables if v.name == whole or v.name.startswith((f"{whole}.", f"{whole}["))]
-        starts = (eq(v.term, const(bool(v.leaf.start) if v.term.sort is BOOL else v.leaf.start)) for v in inside)
-        parts.append(or_(present.term, and_(*starts)))
-    if not parts:
-        return None
-    text = "what lies in an absent value is at its start"
-    return Property(ABSENT, "invariant", (), text, relation.actions[0].site, and_(*parts))
 
 
 class Unrolling:

@@ -118,7 +118,6 @@ class Emitter:
         """Python's ``//`` and ``%``: rounded down, the remainder with the divisor's sign; 0 where the divisor is 0."""
         dividend, divisor = term.args
         whole = term.op == "div"
-        assert dividend.low is not None
         if divisor.op == "const" and divisor.data > 0 and divisor.data & (divisor.data - 1) == 0:
             if whole:
                 return self.op(f"ashr {self.int} {a}, {self.number(divisor.data.bit_length() - 1)}")
@@ -128,7 +127,7 @@ class Emitter:
         if not never_zero:
             zero = self.op(f"icmp eq {self.int} {b}, {self.number(0)}")
             safe = self.op(f"select {self.bool} {zero}, {self.int} {self.number(1)}, {self.int} {b}")
-        if dividend.low >= 0 and divisor.low is not None and divisor.low >= 0:
+        if dividend.low is not None and dividend.low >= 0 and divisor.low is not None and divisor.low >= 0:
             found = self.op(f"{'udiv' if whole else 'urem'} {self.int} {a}, {safe}")
         else:
             rest = self.op(f"srem {self.int} {a}, {safe}")

@@ -80,15 +80,11 @@ def layout(relation: Relation) -> Layout:
     """The layout for the variables of a relation read as ``explored``."""
     bounds = [domain(variable) for variable in relation.variables]
     widths = [width_of(low, high) for low, high in bounds]
-    together = place(widths, records(relation.variables))
-    apart = place(widths, [[i] for i in range(len(widths))])
-    words_together = 1 + max((word for word, _ in together), default=0)
-    words_apart = 1 + max((word for word, _ in apart), default=0)
-    places, words = (together, words_together) if words_together <= words_apart else (apart, words_apart)
+    places = place_records(widths, records(relation.variables))
     fields = tuple(
         Field(i, variable.term, bounds[i][0], widths[i], *places[i]) for i, variable in enumerate(relation.variables)
     )
-    return Layout(fields, words)
+    return Layout(fields, words_of(places))
 
 
 def records(variables: Iterable[Variable]) -> list[list[int]]:
@@ -97,6 +93,16 @@ def records(variables: Iterable[Variable]) -> list[list[int]]:
     for position, variable in enumerate(variables):
         found.setdefault(variable.name.rstrip("?").partition(".")[0], []).append(position)
     return list(found.values())
+
+
+def place_records(widths: Sequence[int], groups: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Word and shift of each field: groups together, unless that takes more words."""
+    together, apart = place(widths, groups), place(widths, [[i] for i in range(len(widths))])
+    return together if words_of(together) <= words_of(apart) else apart
+
+
+def words_of(places: Iterable[tuple[int, int]]) -> int:
+    return 1 + max((word for word, _ in places), default=0)
 
 
 def place(widths: Sequence[int], groups: Iterable[Sequence[int]]) -> list[tuple[int, int]]:

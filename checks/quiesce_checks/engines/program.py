@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..relation.relation import Exit, GroundAction, Property, Relation
-from ..relation.terms import INT, Term, and_, eq, not_, or_, walk
-from .packing import Layout, TooWide, layout
+from ..relation.terms import Term, and_, eq, not_, or_
+from .packing import Layout, layout
+from .ranges import check_ranges
 
 NO_FAULT = "no_fault"
 NO_DEADLOCK = "no_deadlock"
@@ -71,7 +72,8 @@ def program(relation: Relation, properties: Iterable[str] | None = None, *, dead
     """
     if relation.reading != "explored":
         raise ValueError(f"{relation.name} was read to be {relation.reading}; exploration needs the reading 'explored'")
-    check_ranges(relation)
+    places = layout(relation)
+    check_ranges(relation, (*JUDGED, "terminal"))
     named = None if properties is None else list(properties)
     watches = [watch(relation, found) for found in chosen(relation, named)]
     declares_terminal = any(found.kind == "terminal" for found in relation.properties)
@@ -82,7 +84,7 @@ def program(relation: Relation, properties: Iterable[str] | None = None, *, dead
     watches.append(Watch(NO_FAULT, "fault", "expanded", broken))
     return Program(
         relation,
-        layout(relation),
+        places,
         tuple(int(value.data) for value in relation.initial),
         tuple(Move(action.enabled, action.updates) for action in relation.actions),
         tuple(watches),
@@ -127,29 +129,3 @@ def stuck(relation: Relation) -> Term:
         else:
             going.append(action.enabled)
     return and_(not_(or_(*going)), not_(right))
-
-
-def check_ranges(relation: Relation) -> None:
-    """Every number that any step or property computes fits 64 bits with sign. Raises :class:`TooWide` otherwise."""
-    seen: set[int] = set()
-
-    def check(terms: Iterable[Term], place: str) -> None:
-        for term in walk(terms):
-            if term.number in seen or term.sort != INT:
-                continue
-            seen.add(term.number)
-            if term.low is None or term.high is None or term.low < -(2**63) or term.high >= 2**63:
-                low = "-∞" if term.low is None else term.low
-                high = "∞" if term.high is None else term.high
-                raise TooWide(
-                    f"{place}: a number here may be anything from {low} to {high}, which does not fit 64 bits: "
-                    "bound the fields that it is computed from"
-                )
-
-    for action in relation.actions:
-        place = f"{action.site} ({action.step})"
-        check([action.enabled, *action.updates.values(), *(leave.condition for leave in action.exits)], place)
-    for found in relation.properties:
-        if found.kind in (*JUDGED, "terminal"):
-            terms = [*([found.holds] if found.holds is not None else []), *(found.steps or {}).values()]
-            check(terms, f"{found.site} ({found.name})")

@@ -25,12 +25,22 @@ def plot(result: Replay, path: Path) -> None:
         raise PlotUnavailable(
             "matplotlib is not installed, so the plot cannot be drawn: pip install 'quiesce[plot]'"
         ) from None
-    panels = [draw for draw, wanted in ((_storms, result.storms), (_counts, result.typing or result.quiet)) if wanted]
+    bars = len(result.distinct_typing) + len(result.quiet)
+    panels = [
+        (draw, height)
+        for draw, wanted, height in (
+            (_storms, result.storms, 5.2),
+            (_counts, bars, max(2.4, 1.2 + 0.2 * bars)),
+        )
+        if wanted
+    ]
     if not panels:
         raise PlotUnavailable("the replay is empty, so there is nothing to draw: ask for traces, storms or quiet")
-    figure: Any = figures.Figure(figsize=(7.2 * len(panels), 5.2), layout="constrained")
-    for position, draw in enumerate(panels, start=1):
-        draw(figure.add_subplot(1, len(panels), position), result)
+    heights = [height for _, height in panels]
+    figure: Any = figures.Figure(figsize=(8.5, sum(heights)), layout="constrained")
+    rows = figure.subfigures(len(panels), 1, height_ratios=heights, squeeze=False)
+    for (row,), (draw, _) in zip(rows, panels, strict=True):
+        draw(row.add_subplot(), result)
     try:
         figure.savefig(path, dpi=140)
     except (OSError, ValueError) as error:
@@ -60,6 +70,8 @@ def _storms(axes: Any, result: Replay) -> None:
     axes.set_yscale("log")
     axes.set_xlim(0.5, span)
     axes.set_ylim(1, None)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("seconds since the first echo")
     axes.set_ylabel("commits of one session")
     axes.set_title("Storms: held (lines), unheld (dotted), trips (dots)", fontsize=11)
@@ -71,7 +83,7 @@ def _counts(axes: Any, result: Replay) -> None:
     threshold = result.policy.echo_trip_threshold
     names: list[str] = []
     counts: list[int] = []
-    for case in result.typing:
+    for case in result.distinct_typing:
         rule = "" if case.rule == AS_GIVEN else f" + {case.rule}"
         names.append(f"{case.session}, {case.table}: {case.derivation}{rule}")
         counts.append(case.result.most_in_a_row)
@@ -84,8 +96,8 @@ def _counts(axes: Any, result: Replay) -> None:
     for place, count in zip(places, counts, strict=True):
         axes.text(count + 0.15, place, str(count), va="center", fontsize=8)
     axes.axvline(threshold, color="#333333", linewidth=1, linestyle="--")
-    axes.set_yticks(places, names, fontsize=8 if len(names) <= 24 else 6)
-    axes.invert_yaxis()
+    axes.set_yticks(places, names, fontsize=8)
+    axes.set_ylim(max(len(names), 3) - 0.4, -0.6)
     axes.set_xlim(0, max(threshold, *counts) * 1.12)
     axes.set_xlabel(f"highest count of echoes (dashed: threshold {threshold})")
     axes.set_title("Honest traffic: how near it comes to a trip", fontsize=11)

@@ -54,6 +54,11 @@ class TypingCase:
     result: SeatResult
 
     @property
+    def came_of_it(self) -> tuple[object, ...]:
+        """All but the names: equal for two rules that make no difference here."""
+        return (self.session, self.table, self.derivation, self.result)
+
+    @property
     def trips(self) -> int:
         return sum(isinstance(event, Tripped) for event in self.result.events)
 
@@ -80,6 +85,12 @@ class Replay:
     typing: tuple[TypingCase, ...] = ()
     storms: tuple[StormResult, ...] = ()
     quiet: tuple[QuietResult, ...] = ()
+
+    @property
+    def distinct_typing(self) -> tuple[TypingCase, ...]:
+        """The typing cases without those in which a repair changed nothing."""
+        given = {case.came_of_it for case in self.typing if case.rule == AS_GIVEN}
+        return tuple(case for case in self.typing if case.rule == AS_GIVEN or case.came_of_it not in given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

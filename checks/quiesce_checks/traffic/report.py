@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from quiesce_checks.traffic.generated import QuietResult, StormResult
-from quiesce_checks.traffic.replay import AS_GIVEN, REPAIRS, Replay, TypingCase
+from quiesce_checks.traffic.replay import AS_GIVEN, REPAIRS, Replay, Table
 
 
 def render(replay: Replay) -> str:
@@ -19,7 +19,7 @@ def render(replay: Replay) -> str:
         + (f"\nwith {', '.join(on)}" if on else "")
     ]
     if replay.typing:
-        parts.append(_typing(replay.typing, replay.round_trip_ms))
+        parts.append(_typing(replay))
     if replay.storms:
         parts.append(_storms(replay.storms))
     parts.extend(_quiet(quiet, policy.echo_trip_threshold) for quiet in replay.quiet)
@@ -59,9 +59,10 @@ def as_json(replay: Replay) -> dict[str, object]:
     }
 
 
-def _typing(cases: Sequence[TypingCase], round_trip_ms: float) -> str:
+def _typing(replay: Replay) -> str:
+    cases = replay.distinct_typing
     lines = [
-        f"People typing, each commit a round trip of {round_trip_ms:g} ms",
+        f"People typing, each commit a round trip of {replay.round_trip_ms:g} ms",
         f"  {'derivation':10} {'rule':22} {'runs':>6} {'echoes':>6} {'conv.':>6} {'highest':>7} "
         f"{'trips':>5} {'held':>5}",
     ]
@@ -69,22 +70,25 @@ def _typing(cases: Sequence[TypingCase], round_trip_ms: float) -> str:
     for case in cases:
         if (case.session, case.table) != heading:
             heading = (case.session, case.table)
-            who = "one of the writers" if case.table.value == "among" else "one writer alone"
+            who = "one of the writers" if case.table is Table.AMONG else "one writer alone"
             lines.append(f"{case.session}, {who}: {case.edits:,} edits in {case.span_ms / 60_000:.0f} min")
         lines.append(
             f"  {case.derivation:10} {case.rule:22} {case.result.runs:>6} {case.result.echoes:>6} "
             f"{case.result.convergences:>6} {case.result.most_in_a_row:>7} {case.trips:>5} "
             f"{case.held_share:>5.0%}"
         )
+    if len(cases) < len(replay.typing):
+        lines.append("A repair that is not listed changed nothing there.")
     tripped = [case for case in cases if case.trips]
     if not tripped:
         lines.append("No trip: people typing are let alone.")
     else:
-        lines.append(f"Tripped on people typing: {len(tripped)} of {len(cases)} cases, the soonest")
         first = min(tripped, key=lambda case: case.first_trip_ms or 0)
         rule = "" if first.rule == AS_GIVEN else f" with {first.rule}"
-        at = (first.first_trip_ms or 0) / 1_000
-        lines.append(f"  {first.derivation}{rule} in {first.session}, after {at:.1f} s.")
+        lines.append(
+            f"Tripped on people typing in {len(tripped)} of these {len(cases)}, the soonest after "
+            f"{(first.first_trip_ms or 0) / 1_000:.1f} s:\n  {first.derivation}{rule} in {first.session}."
+        )
     return "\n".join(lines)
 
 

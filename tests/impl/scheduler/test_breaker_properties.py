@@ -88,18 +88,14 @@ runs = st.builds(
 moments = st.builds(
     At,
     st.one_of(st.integers(0, 2), st.sampled_from([7, 8, 10, 11, 15, 16])),
-    st.one_of(
-        runs, runs, runs, runs, runs, st.builds(Retire, st.integers(0, ACTIONS - 1)), st.just(Housekeep())
-    ),
+    st.one_of(runs, runs, runs, runs, runs, st.builds(Retire, st.integers(0, ACTIONS - 1)), st.just(Housekeep())),
 )
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
 @settings(max_examples=250, deadline=None)
 @given(history=st.lists(moments, max_size=60))
-def test_after_every_step_the_breaker_is_what_its_definitions_say(
-    policy: BreakerPolicy, history: list[At]
-) -> None:
+def test_after_every_step_the_breaker_is_what_its_definitions_say(policy: BreakerPolicy, history: list[At]) -> None:
     log = Log()
     breaker, expected = RemoteEchoBreaker(log, policy), BreakerByDefinition(policy)
     nodes = [Node() for _ in range(ACTIONS)]
@@ -139,8 +135,7 @@ def test_after_every_step_the_breaker_is_what_its_definitions_say(
         assert (stats.trips, stats.cycles_observed) == (expected.trips, expected.cycles)
         assert len(log.lines) == expected.trips
         assert [
-            (pair.document, pair.echoes, pair.tripped, pair.step_ms, pair.deadline)
-            for pair in breaker.pairs()
+            (pair.document, pair.echoes, pair.tripped, pair.step_ms, pair.deadline) for pair in breaker.pairs()
         ] == [
             (pair.document, pair.count, pair.tripped_at is not None, pair.step, pair.deadline)
             for pair in expected.pairs
@@ -190,12 +185,10 @@ documents = st.sampled_from(DOCUMENTS)
 addresses = st.builds(Address, documents, paths)
 causes = st.builds(Cause, addresses, st.sampled_from(Origin))
 writes = st.builds(Write, addresses, st.one_of(values, st.just(ABSENT)), st.one_of(values, st.just(ABSENT)))
-reads = st.builds(
-    Reads, st.lists(addresses, max_size=4).map(tuple), st.lists(addresses, max_size=2).map(tuple)
-)
+reads = st.builds(Reads, st.lists(addresses, max_size=4).map(tuple), st.lists(addresses, max_size=2).map(tuple))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(causes, max_size=4), st.lists(writes, max_size=4), reads, st.lists(moments, max_size=20))
 def test_looking_only_at_overwritten_triggers_of_an_untracked_action_is_invisible(
     made: list[Cause], written: list[Write], read: Reads, history: list[At]
@@ -232,7 +225,7 @@ def overwritten_by_definition(cause: Cause, written: list[Write]) -> bool:
     return False
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(causes, max_size=5), st.lists(writes, max_size=5), reads)
 def test_steps_are_what_the_definition_says_cause_by_cause(
     made: list[Cause], written: list[Write], read: Reads

@@ -149,9 +149,7 @@ def test_a_settled_pair_is_cleared_once_the_period_has_passed() -> None:
     assert bench.documents() == ["note"]
     bench.breaker.housekeep(31_001)
     assert bench.documents() == []
-    assert bench.clears() == [
-        Cleared("greeting", doc(), 31_001, ClearReason.CONVERGENCE, renewals=1, held_ms=31_001)
-    ]
+    assert bench.clears() == [Cleared("greeting", doc(), 31_001, ClearReason.CONVERGENCE, renewals=1, held_ms=31_001)]
 
 
 def test_an_echo_past_the_period_starts_afresh_though_nobody_kept_house() -> None:

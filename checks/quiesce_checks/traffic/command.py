@@ -9,7 +9,7 @@ import click
 
 from quiesce.scheduler.breaker_policy import BreakerPolicy, PolicyError
 from quiesce_checks.traffic.plot import PlotUnavailable, plot
-from quiesce_checks.traffic.replay import REPAIRS, Request, Table, Traffic, replay
+from quiesce_checks.traffic.replay import REPAIRS, Request, Table, Traffic, replay_traffic
 from quiesce_checks.traffic.report import as_json, render
 from quiesce_checks.traffic.shared_text import Derivation
 from quiesce_checks.traffic.typing_sessions import SESSIONS
@@ -59,7 +59,7 @@ _POSITIVE = click.IntRange(min=1)
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the generated traffic.")
 @click.option("--json", "wants_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Draw them into this file.")
-def command(
+def replay(
     traffic: tuple[str, ...],
     sessions: tuple[str, ...],
     tables: tuple[str, ...],
@@ -90,7 +90,7 @@ def command(
         )
     except PolicyError as error:
         raise click.UsageError(str(error)) from None
-    result = replay(
+    result = replay_traffic(
         Request(
             traffic=frozenset(map(Traffic, traffic)) or frozenset(Traffic),
             policy=policy,

@@ -111,7 +111,7 @@ class Request:
     seed: int = 1
 
 
-def replay(request: Request) -> Replay:
+def replay_traffic(request: Request) -> Replay:
     """Send the traffic through the runtime's own capture and breaker. The same request gives the same
     answer."""
     storms = published_storms(request.policy) if Traffic.STORMS in request.traffic else ()

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from quiesce_checks.traffic.command import command
+from quiesce_checks.traffic.command import replay
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(command, arguments)
+    return CliRunner().invoke(replay, arguments)
 
 
 STORMS_AND_QUIET = """\

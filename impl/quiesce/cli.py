@@ -6,8 +6,12 @@ import asyncio
 import logging
 import re
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from quiesce.server.limits import Limits
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -19,6 +23,25 @@ def duration_ms(text: str) -> float:
     if match is None or float(match[1]) <= 0:
         raise click.BadParameter(f"{text!r} is no duration: write a number and s, m, h or d, such as 12h")
     return float(match[1]) * SECONDS[match[2]] * 1000
+
+
+def changed_limits(changes: tuple[str, ...]) -> Limits:
+    """Limits with ``NAME=VALUE`` changes. Raises ``click.BadParameter``."""
+    from dataclasses import fields, replace
+
+    from quiesce.server.limits import Limits
+
+    limits = Limits()
+    kinds = {field.name: int if field.type == "int" else float for field in fields(Limits)}
+    for change in changes:
+        name, _, text = change.partition("=")
+        if name not in kinds:
+            raise click.BadParameter(f"there is no limit {name!r}: there are {', '.join(kinds)}")
+        try:
+            limits = replace(limits, **{name: kinds[name](text)})
+        except ValueError:
+            raise click.BadParameter(f"the limit {name} is a number, not {text!r}") from None
+    return limits
 
 
 @click.command()
@@ -37,9 +60,7 @@ def duration_ms(text: str) -> float:
     type=click.IntRange(0, 65535),
     help="Port to listen on; 0 takes a free one.",
 )
-@click.option(
-    "--dev", is_flag=True, help="Believe every client, whoever it says it is. Listens on loopback only."
-)
+@click.option("--dev", is_flag=True, help="Believe every client, whoever it says it is. Listens on loopback only.")
 @click.option(
     "--key-file",
     type=click.Path(dir_okay=False, path_type=FilePath),
@@ -52,6 +73,13 @@ def duration_ms(text: str) -> float:
     show_default=True,
     help="FULL: durable before acknowledged. NORMAL and OFF lose acknowledged commits when a machine fails.",
 )
+@click.option(
+    "--limit",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a limit of one client's use; docs/store.md lists them.",
+)
 @click.option("--verbose", is_flag=True, help="Log every session and refusal, not only warnings.")
 def serve(
     directory: FilePath,
@@ -60,6 +88,7 @@ def serve(
     dev: bool,
     key_file: FilePath | None,
     synchronous: str,
+    changes: tuple[str, ...],
     verbose: bool,
 ) -> None:
     """Serve the store: documents, commits and sync for any number of sessions.
@@ -83,19 +112,16 @@ def serve(
         dev,
         key_file,
         SqliteOptions(synchronous=synchronous),  # type: ignore[arg-type]
+        changed_limits(changes),
     )
     try:
         app, _ = build(settings, Counts(structlog.get_logger("quiesce")))
         listener = listen(host, port)
     except (Misconfigured, OSError) as error:
-        message = (
-            str(error) if isinstance(error, Misconfigured) else f"cannot listen on {host}:{port}: {error}"
-        )
+        message = str(error) if isinstance(error, Misconfigured) else f"cannot listen on {host}:{port}: {error}"
         raise click.ClickException(message) from None
     if dev:
-        click.echo(
-            "development mode: every client is believed, whoever it says it is; only this machine can connect"
-        )
+        click.echo("development mode: every client is believed, whoever it says it is; only this machine can connect")
     if synchronous != "FULL":
         click.echo(f"synchronous={synchronous}: acknowledged commits may be lost when this machine fails")
     shown = f"[{host}]" if ":" in host else host
@@ -131,9 +157,7 @@ def serve(
 )
 @click.option("--read-only", is_flag=True, help="It may read and not write.")
 @click.option("--observe", is_flag=True, help="It may see the server's statistics.")
-@click.option(
-    "--expires", default="12h", show_default=True, help="How long it is good for: 90s, 15m, 12h, 30d."
-)
+@click.option("--expires", default="12h", show_default=True, help="How long it is good for: 90s, 15m, 12h, 30d.")
 def token(
     directory: FilePath | None,
     key_file: FilePath | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from store_world import World
 from test_store_server import Peer, put
 
 from quiesce.address import Scope
-from quiesce.cli import duration_ms, serve, token
+from quiesce.cli import changed_limits, duration_ms, serve, token
 from quiesce.clock import ManualClock, wall_ms
 from quiesce.commits import (
     Commit,
@@ -29,6 +30,7 @@ from quiesce.commits import (
 )
 from quiesce.protocol import Have, Problem, Resume, Watch, WatchSet, Window, encode
 from quiesce.server.access import AccessDenied, Grant, TokenAuthenticator, load_keys, make_token
+from quiesce.server.limits import Limits
 from quiesce.server.serve import Misconfigured, Settings, authenticator_for, database_path, is_loopback
 from quiesce.values import value_hash
 
@@ -84,7 +86,7 @@ def unsigned() -> str:
         jwt.encode({"sub": "", "aud": "quiesce", "exp": 9e9}, KEY, "HS256"),
         jwt.encode({"sub": "ann", "aud": "quiesce", "exp": 9e9, "spaces": ["board"]}, KEY, "HS256"),
         jwt.encode({"sub": "ann", "aud": "quiesce", "exp": 9e9, "spaces": {"board": {"read": ["all"]}}}, KEY, "HS256"),
-        jwt.encode({"sub": "ann", "aud": "quiesce", "exp": 9e9}, KEY, "HS512"),
+        jwt.encode({"sub": "ann", "aud": "quiesce", "exp": 9e9}, KEY * 2, "HS512"),
     ],
 )
 def test_wrong_tokens_are_refused(guarded: World, token: str) -> None:
@@ -277,6 +279,17 @@ def test_serve_says_when_its_place_is_taken(tmp_path: Path) -> None:
     result = CliRunner().invoke(serve, ["--db", str(tmp_path / "plain" / "x")])
     assert result.exit_code == 1
     assert "cannot use" in result.output
+
+
+def test_limits_are_changed_by_name(tmp_path: Path) -> None:
+    assert changed_limits(("watches=3", "hello_ms=1.5")) == replace(Limits(), watches=3, hello_ms=1.5)
+    for change, message in [
+        ("wheels=3", "there is no limit 'wheels': there are message_bytes"),
+        ("watches=x", "not 'x'"),
+    ]:
+        result = CliRunner().invoke(serve, ["--db", str(tmp_path), "--limit", change])
+        assert result.exit_code == 2
+        assert message in result.output
 
 
 def test_durations() -> None:

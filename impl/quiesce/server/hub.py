@@ -290,7 +290,7 @@ class Hub:
             session.connection = None
             connection.session = None
             space.add(ForgetJob(session))
-            connection.fail(Problem("bye", "goodbye", fatal=True))
+            connection.fail(Problem("bye", "goodbye: the session is over and forgotten", fatal=True))
         self.on_work()
 
     def _commit_allowed(self, connection: Connection, session: ServerSession, commit: Commit) -> bool:

@@ -106,6 +106,9 @@ class ForgetJob:
     unseen_since_ms: float | None = None
 
 
+Soles: TypeAlias = "dict[Key, tuple[ServerSession, Written]]"
+"""Documents that one session alone wrote in a batch, with its first write: what it may be spared."""
+
 Job: TypeAlias = OpenJob | CommitJob | WatchJob | SeenJob | ForgetJob
 
 
@@ -373,15 +376,19 @@ class Space:
         written: defaultdict[Key, list[tuple[ServerSession, Written]]] = defaultdict(list)
         for job, decision in zip(batch.commits, results.decided, strict=True):
             self._answer(job, decision, owed, written)
-        for key in written:
+        soles: Soles = {}
+        for key, writes in written.items():
+            first_writer, first = writes[0]
+            if all(writer is first_writer for writer, _ in writes):
+                soles[key] = (first_writer, first)
             for session in self._interested(key):
                 owed.setdefault(session, set()).add(key)
         for job, reached in zip(batch.watches, results.reached, strict=True):
-            self._pull(job, reached, owed.get(job.session), written, frames)
+            self._pull(job, reached, owed.get(job.session), soles, frames)
             if job.session.restored:
                 owed.pop(job.session, None)
         for session, keys in owed.items():
-            self._window(session, keys, written, frames)
+            self._window(session, keys, soles, frames)
 
     def _attach(self, job: OpenJob, opened: Opened) -> None:
         connection = job.connection
@@ -464,7 +471,7 @@ class Space:
         self,
         session: ServerSession,
         keys: Iterable[Key],
-        written: defaultdict[Key, list[tuple[ServerSession, Written]]],
+        soles: Soles,
         frames: _Frames,
     ) -> None:
         connection = session.connection
@@ -473,7 +480,7 @@ class Space:
         if session.behind is not None or connection.outbox_bytes > self.surroundings.limits.outbox_soft_bytes:
             self._hold_back(session, connection, keys)
             return
-        send = [key for key in keys if self._to_send(session, key, written, frames)]
+        send = [key for key in keys if self._to_send(session, key, soles, frames)]
         limit = self.surroundings.limits.tracked
         if len(session.tracked) > limit:
             message = f"these watches reach more than {limit} documents: watch fewer, or by a longer prefix"
@@ -485,7 +492,7 @@ class Space:
         self,
         session: ServerSession,
         key: Key,
-        written: defaultdict[Key, list[tuple[ServerSession, Written]]],
+        soles: Soles,
         frames: _Frames,
     ) -> bool:
         """Whether the client needs the document: not if it has it, nor if only it wrote it onto what it
@@ -498,10 +505,9 @@ class Space:
             self._track(session, key, head.seq)
         if had == head.seq:
             return False
-        writes = written.get(key)
-        if writes and all(writer is session for writer, _ in writes):
-            first = writes[0][1]
-            return not (first.whole or had == first.base)
+        sole = soles.get(key)
+        if sole is not None and sole[0] is session:
+            return not (sole[1].whole or had == sole[1].base)
         return True
 
     def _hold_back(self, session: ServerSession, connection: Connection, keys: Iterable[Key]) -> None:
@@ -541,7 +547,7 @@ class Space:
         job: WatchJob,
         reached: Reached,
         owed: set[Key] | None,
-        written: defaultdict[Key, list[tuple[ServerSession, Written]]],
+        soles: Soles,
         frames: _Frames,
     ) -> None:
         session, connection = job.session, job.connection
@@ -584,9 +590,8 @@ class Space:
                 self._track(session, key, head.seq)
             if had == head.seq:
                 continue
-            writes = written.get(key)
-            own = bool(writes) and all(writer is session for writer, _ in writes)
-            if own and writes[0][1].base == had:
+            sole = soles.get(key)
+            if sole is not None and sole[0] is session and sole[1].base == had:
                 continue
             if had is None and head.seq == 0:
                 continue

@@ -87,7 +87,12 @@ class SocketSession:
         """Wait until a watch is answered. Raises ``Disconnected`` if it was refused or the session ended."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[WatchHandle] = loop.create_future()
-        handle.on_ready(lambda answered: done.done() or done.set_result(answered))
+
+        def ready(answered: WatchHandle) -> None:
+            if not done.done():
+                done.set_result(answered)
+
+        handle.on_ready(ready)
         answered = await done
         if answered.problem is not None:
             raise Disconnected(answered.problem)

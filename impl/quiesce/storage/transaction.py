@@ -277,6 +277,11 @@ class Transaction:
             ),
         )
 
+    @property
+    def replica(self) -> Replica:
+        """Whose view it reads and whose it changes."""
+        return self._replica
+
     # -- for the replica
 
     def keep(self, document: Document, value: Maybe) -> None:

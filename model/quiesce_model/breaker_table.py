@@ -130,14 +130,17 @@ class BreakerTable(BreakerSettings):
     def victim(self) -> int:
         """The place of the pair that makes room."""
         if self.evict_untripped_first:
-            youngest = self.actions * self.documents
-            oldest = min(
-                node.place[d] if node.place[d] > 0 and not node.pair[d].tripped else youngest + 1
-                for node in self.node
-                for d in range(self.documents)
+            untripped = min(
+                (
+                    node.place[d]
+                    for node in self.node
+                    for d in range(self.documents)
+                    if node.place[d] > 0 and not node.pair[d].tripped
+                ),
+                default=0,
             )
-            if oldest <= youngest:
-                return oldest
+            if untripped > 0:
+                return untripped
         return 1
 
     def evict(self, victim: int) -> None:

@@ -128,6 +128,11 @@ class Attempt:
         """Search the runs of up to ``depth`` steps."""
         while self.search.depth <= depth and self.search.pending:
             for found in self.search.deepen():
+                if found.judged.name in self.proved:
+                    raise Disagreement(
+                        f"{self.relation.name}: induction proves {found.judged.name},"
+                        f" and a run of {len(found.run.actions)} steps breaks it"
+                    )
                 self.violated[found.judged.name] = found
                 self.stamp(found.judged.name)
 

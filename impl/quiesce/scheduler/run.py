@@ -1,0 +1,118 @@
+"""One run of a node, from the causes that it takes to what became of its commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from quiesce.address import Address, Path
+from quiesce.commits import Document
+from quiesce.scheduler.echo import Cause, EchoCapture
+from quiesce.scheduler.node import Node, Registration
+from quiesce.storage.notification import Notification
+from quiesce.storage.transaction import CommitHandle, Transaction, TransactionLog
+from quiesce.values import Maybe
+
+
+class NotYet(Exception):
+    """Raised in a body that reads what has never been derived: the run ends here, without being an error, and
+    there is another when it has been."""
+
+
+class RunAgain(Exception):
+    """Raised in a body to throw its writes away and run again at once. Counts against the reactive budget."""
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """A run in progress: what a body reads and writes through.
+
+    ``payload`` is the event that a handler is run for.
+    """
+
+    node: Node
+    registration: Registration
+    transaction: Transaction
+    causes: tuple[Cause, ...] = ()
+    payload: object = None
+    attempted: dict[tuple[Document, Path], None] = field(default_factory=dict[tuple[Document, Path], None])
+    meanwhile: list[Notification] = field(default_factory=list[Notification])
+    """What became visible while the body ran."""
+    children: list[Node] = field(default_factory=list[Node])
+    error: BaseException | None = None
+    log: TransactionLog | None = None
+    capture: EchoCapture | None = None
+    handle: CommitHandle | None = None
+
+    def read(self, document: Document, path: Path = ()) -> Maybe:
+        """The value at ``path``, or ``ABSENT``; a deep read."""
+        return self.transaction.read(document, path)
+
+    def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int | Maybe:
+        """An object's keys, an array's length, or a leaf's value; a shallow read."""
+        return self.transaction.read_keys(document, path)
+
+    def write(self, document: Document, path: Path, value: object) -> None:
+        """Set the value at ``path``. A value that is there already leaves no write."""
+        self.attempted[document, path] = None
+        self.transaction.write(document, path, value)
+
+    def delete(self, document: Document, path: Path = ()) -> None:
+        """Remove what is at ``path``."""
+        self.attempted[document, path] = None
+        self.transaction.delete(document, path)
+
+    def surface(self, log: TransactionLog) -> tuple[Address, ...]:
+        """What it wrote or tried to write."""
+        replica = self.transaction.replica
+        tried = tuple(Address(replica.entity(document), path) for document, path in self.attempted)
+        return tried + tuple(detail.address for detail in log.writes)
+
+
+# -- what one step of the scheduler was
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A pass began."""
+
+    pass_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """A body has to be awaited. Nothing moves until ``Scheduler.body_done`` is told of its end."""
+
+    run: Run
+    awaitable: object
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A node ran, and its commit, if it is to have one, is on its way."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A pass ended. ``wake`` is what the single wake is armed for, in milliseconds; None while there is work."""
+
+    pass_id: int
+    wake: float | None
+
+
+Step = Began | Awaiting | Ran | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that a program has to hear of: a body that raised, a commit that will not be tried again.
+
+    ``code`` is ``body-failed``, ``commit-refused``, ``retries-exhausted``, ``commit-did-not-converge``, or the
+    server's.
+    """
+
+    label: str
+    code: str
+    message: str
+    error: BaseException | None = None

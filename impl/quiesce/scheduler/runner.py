@@ -1,0 +1,243 @@
+"""The life of a run: its causes are taken, the body runs, the commit is kicked off, and much later its fate is known.
+
+The breaker is asked at two of these moments. What the run overwrote is captured at commit kickoff, while write details
+exist; steps are formed when the commit has succeeded, against the pairs held then (seed §1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator
+from typing import TYPE_CHECKING
+
+from quiesce.scheduler.echo import Cause
+from quiesce.scheduler.events import Event, unsettled_upstream
+from quiesce.scheduler.node import Kind, Node, ReadSet
+from quiesce.scheduler.retry import Fate, fate_of
+from quiesce.scheduler.run import Awaiting, Failure, NotYet, Ran, Run, RunAgain, Step
+from quiesce.scheduler.topology import joined
+from quiesce.scheduler.triggers import fires
+from quiesce.storage.transaction import CommitHandle, Result, Settled, TransactionLog
+
+if TYPE_CHECKING:
+    from quiesce.scheduler.scheduler import Scheduler
+
+
+class Runner:
+    """Runs one body at a time and deals with what becomes of it."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self.in_flight: Run | None = None
+        """The run whose body is at work, synchronous or awaited."""
+        self.unsettled = 0
+        """Commits whose fate is not known yet."""
+
+    # -- the body
+
+    def run(self, node: Node, pass_id: int) -> Iterator[Step]:
+        """Run a computation or an effect."""
+        assert node.registration is not None
+        scheduler = self._scheduler
+        causes = tuple(node.causes)
+        scheduler.begin(node, pass_id)
+        run = Run(node, node.registration, scheduler.replica.begin(node), causes)
+        yield from self._body(run)
+        self._finish_reactive(run)
+        yield Ran(run)
+
+    def dispatch(self, event: Event) -> Iterator[Step]:
+        """Run a handler for an event."""
+        node = event.handler
+        run = Run(node, event.registration, self._scheduler.replica.begin(node), payload=event.payload)
+        yield from self._body(run)
+        self._finish_event(run, event)
+        yield Ran(run)
+
+    def _body(self, run: Run) -> Iterator[Step]:
+        self.in_flight = run
+        try:
+            made = run.node.body(run)
+        except Exception as error:
+            run.error = error
+        else:
+            if isinstance(made, Awaitable):
+                yield Awaiting(run, made)  # pyright: ignore[reportUnknownArgumentType]
+        self.in_flight = None
+        run.node.runs += 1
+
+    # -- the end of a body
+
+    def _finish_reactive(self, run: Run) -> None:
+        scheduler, node = self._scheduler, run.node
+        now = scheduler.clock()
+        if node.registration is not run.registration:
+            run.transaction.abort()
+            scheduler.retire_children(run.children)
+            return
+        node.gates.debounce_ready_at = 0.0
+        if not node.owed:
+            node.gates.arm_throttle(now)
+        scheduler.agenda.refresh(node)
+        if isinstance(run.error, RunAgain):
+            run.transaction.abort()
+            self._budgeted(run, str(run.error) or "the body asked to be run again")
+            return
+        self._report_body(run)
+        handle = self._kick_off(run, now)
+        if run.log is not None:
+            self._resubscribe(run, run.log)
+        if handle is not None:
+            handle.on_settled(lambda settled: self._reactive_settled(run, settled))
+
+    def _finish_event(self, run: Run, event: Event) -> None:
+        scheduler, node = self._scheduler, run.node
+        if node.registration is not run.registration:
+            run.transaction.abort()
+            scheduler.retire_children(run.children)
+            event.finish("retired")
+            return
+        if run.error is not None:
+            run.transaction.abort()
+            self._report_body(run)
+            event.finish("failed")
+            return
+        log = run.transaction.log()
+        self._resubscribe(run, log)
+        if not event.looked_again and unsettled_upstream(node.upstream):
+            # What it read was about to be recomputed, which could not be known before it ran.
+            event.looked_again = True
+            run.transaction.abort()
+            scheduler.lane.put_back(event)
+            scheduler.queue_tick()
+            return
+        handle = self._kick_off(run, scheduler.clock())
+        if handle is None:
+            event.finish("failed")
+        else:
+            handle.on_settled(lambda settled: self._event_settled(run, event, settled))
+
+    def _report_body(self, run: Run) -> None:
+        if run.error is not None and not isinstance(run.error, NotYet):
+            message = f"{run.node.kind.value} {run.node.label} raised {type(run.error).__name__}: {run.error}"
+            self._scheduler.fail(Failure(run.node.label, "body-failed", message, run.error))
+
+    # -- commit kickoff
+
+    def _kick_off(self, run: Run, now: float) -> CommitHandle | None:
+        """Start the commit. None if that failed: it is dealt with like a refused one."""
+
+        def before_commit(log: TransactionLog) -> None:
+            run.log = log
+            if run.node.kind is not Kind.HANDLER:
+                run.capture = self._scheduler.breaker.capture(run.causes, log.writes, now, run.registration)
+
+        try:
+            run.transaction.before_commit(before_commit)
+            run.handle = run.transaction.commit()
+        except Exception as error:
+            run.transaction.abort()
+            if run.node.kind is Kind.HANDLER:
+                message = f"the commit of handler {run.node.label} could not be made: {error}"
+                self._scheduler.fail(Failure(run.node.label, "commit-refused", message, error))
+            else:
+                self._budgeted(run, f"its commit could not be made: {error}")
+            return None
+        self.unsettled += 1
+        return run.handle
+
+    def _resubscribe(self, run: Run, log: TransactionLog) -> None:
+        """Register what the run read; what it read must not have changed meanwhile unnoticed."""
+        scheduler, node = self._scheduler, run.node
+        scheduler.subscribe(node, ReadSet(log.reads, log.shallow_reads), joined(node.writes, run.surface(log)))
+        if node.kind is Kind.HANDLER:
+            return
+        now = scheduler.clock()
+        for notification in run.meanwhile:
+            if scheduler.skips(node, notification):
+                continue
+            origin = scheduler.origin(node, notification)
+            for change in notification.changes:
+                if fires(change, node.reads):
+                    scheduler.invalidate(node, Cause(change.address, origin), now)
+
+    # -- the fate of a commit
+
+    def _reactive_settled(self, run: Run, handle: CommitHandle) -> None:
+        scheduler, node = self._scheduler, run.node
+        self.unsettled -= 1
+        result = _result(handle)
+        if node.registration is run.registration:
+            fate = fate_of(result)
+            if fate is Fate.SUCCESS:
+                self._succeeded(run)
+            elif fate is Fate.STALE:
+                node.stale_failures += 1
+                if node.stale_failures % scheduler.stale_warning_interval == 0:
+                    scheduler.log.error(
+                        "reactive-retry-not-converging",
+                        f"action {node.label} has met {node.stale_failures} conflicts in a row; "
+                        "let fewer sessions write what it reads",
+                    )
+                # A race inside this replica needs no catching up, and keeps its debounce.
+                scheduler.retry(node, run.causes, owed=result.code != "inconsistent")
+            else:
+                node.failures = node.stale_failures = 0
+                scheduler.retire_children(run.children)
+                if run.log is not None:
+                    scheduler.forgive_revert(node, run.log.writes)
+                message = f"the commit of {node.kind.value} {node.label} was refused: {result.message}"
+                scheduler.fail(Failure(node.label, result.code or "commit-refused", message))
+        scheduler.check_idle()
+
+    def _succeeded(self, run: Run) -> None:
+        scheduler, node = self._scheduler, run.node
+        node.failures = node.stale_failures = 0
+        assert run.capture is not None, "captured at kickoff"
+        assert run.log is not None, "kept at kickoff"
+        now = scheduler.clock()
+        steps = scheduler.breaker.steps(node, run.capture, ReadSet(run.log.reads, run.log.shallow_reads))
+        if steps:
+            scheduler.apply_echo_gate(node, scheduler.breaker.observe(node, steps, now))
+
+    def _budgeted(self, run: Run, why: str) -> None:
+        """A failure that is no stale basis: so many in a row, and then only a new change tries again."""
+        scheduler, node = self._scheduler, run.node
+        node.failures += 1
+        if node.failures < scheduler.reactive_budget:
+            scheduler.retry(node, run.causes, owed=False)
+            return
+        scheduler.retire_children(run.children)
+        message = f"action {node.label} failed {node.failures} times in a row and waits for its inputs to change: {why}"
+        scheduler.fail(Failure(node.label, "retries-exhausted", message, run.error))
+
+    def _event_settled(self, run: Run, event: Event, handle: CommitHandle) -> None:
+        scheduler, node = self._scheduler, run.node
+        self.unsettled -= 1
+        result = _result(handle)
+        if result.settled is Settled.COMMITTED:
+            event.finish("committed")
+        elif node.registration is not run.registration:
+            event.finish("retired")
+        elif result.settled is Settled.STALE:
+            self._event_conflict(run, event)
+        else:
+            # A lost session may have committed it: doing it again could do it twice.
+            event.finish("lost" if result.settled is Settled.LOST else "refused")
+            message = f"the commit of handler {node.label} ended as {result.settled.value}: {result.message}"
+            scheduler.fail(Failure(node.label, result.code or "commit-refused", message))
+        scheduler.check_idle()
+
+    def _event_conflict(self, run: Run, event: Event) -> None:
+        scheduler = self._scheduler
+        scheduler.retire_children(run.children)
+        if scheduler.lane.again(event, scheduler.clock()):
+            scheduler.lower_wake(event.not_before)
+            return
+        event.finish("did-not-converge" if event.retries else "dropped")
+        message = f"handler {run.node.label} met {event.attempts} conflicts and was given up; send the event again"
+        scheduler.fail(Failure(run.node.label, "commit-did-not-converge", message))
+
+
+def _result(handle: CommitHandle) -> Result:
+    assert handle.result is not None, "listeners are called when it has settled"
+    return handle.result

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, cast
 
-from quiesce_model.language.machine import Machine, Step, apply, load, state
+from quiesce_model.language.machine import Machine, Step
 from quiesce_model.language.outcome import Blocked, Fault
-from quiesce_model.language.values import Cells, Duration, Record
+from quiesce_model.language.values import Cells, Duration, Each, Record
 
 Names = dict[str, Any]
 
@@ -165,26 +165,30 @@ def brief(value: Any) -> str:
 
 def counterexample(every: ast.GeneratorExp, names: Names, depth: int) -> Iterator[Part]:
     """The first binding of the generators' names for which the element is false."""
-    for bound in bindings(every.generators, names):
+    for bound, labels in bindings(every.generators, names):
         if not value_of(every.elt, bound):
-            targets = [
-                name.id for each in every.generators for name in ast.walk(each.target) if isinstance(name, ast.Name)
-            ]
-            where = ", ".join(f"{name} = {shown(bound[name])}" for name in targets)
+            where = ", ".join(f"{name} = {label}" for name, label in labels.items())
             yield from (replace(part, where=also(part.where, where)) for part in parts(every.elt, bound, depth))
             return
 
 
-def bindings(generators: list[ast.comprehension], names: Names) -> Iterator[Names]:
+def bindings(generators: list[ast.comprehension], names: Names) -> Iterator[tuple[Names, dict[str, str]]]:
+    """Every binding of the generators' names, with what to call each: the place in a state, or the value."""
     if not generators:
-        yield names
+        yield names, {}
         return
     first, *rest = generators
-    for item in value_of(first.iter, names):
+    source = value_of(first.iter, names)
+    for position, item in enumerate(source):
         bound = dict(names)
         bind(first.target, item, bound)
         if all(value_of(condition, bound) for condition in first.ifs):
-            yield from bindings(rest, bound)
+            targets = [node.id for node in ast.walk(first.target) if isinstance(node, ast.Name)]
+            labels = {name: shown(bound[name]) for name in targets}
+            if isinstance(source, Each) and isinstance(first.target, ast.Name):
+                labels[first.target.id] = source.place_(position)
+            for inner, more in bindings(rest, bound):
+                yield inner, labels | more
 
 
 def also(one: str, other: str) -> str:
@@ -272,49 +276,3 @@ def closing(text: str, opening: int) -> int:
         if depth == 0:
             return position
     return len(text)
-
-
-def rules_at_work(machine: Machine, step: Step) -> tuple[str, ...]:
-    """The rules without which the step would come out differently from this state.
-
-    ``machine`` is in the state before the step, and stays there. Guards of a step that was taken make no
-    difference to it, so these are the rules whose effect the step shows."""
-    if step.action == "elapse":
-        return ()
-    asked: dict[str, None] = {}
-    runner = at(machine, machine.without_)
-
-    def rule(name: str) -> bool:
-        asked[name] = None
-        return name not in runner.without_
-
-    vars(runner)["rule"] = rule
-    came = outcome(runner, step)
-    return tuple(name for name in asked if outcome(at(machine, machine.without_ | {name}), step) != came)
-
-
-def at(machine: Machine, without: frozenset[str]) -> Machine:
-    """A machine of the same class, constants and state with other rules switched off."""
-    other = type(machine)(without=without, unchecked=machine.unchecked_, **machine.constants_)
-    load(other, state(machine))
-    return other
-
-
-def outcome(runner: Machine, step: Step) -> tuple[int, ...] | str:
-    try:
-        apply(runner, step)
-    except Blocked as blocked:
-        return f"blocked {blocked.rule}"
-    except Fault as fault:
-        return f"fault {fault.place}"
-    return state(runner)
-
-
-def refusals(machine: Machine, possible: tuple[Step, ...]) -> tuple[tuple[str, tuple[Step, ...]], ...]:
-    """What keeps each step from being possible in the machine's state, by rule: for a deadlock."""
-    found: dict[str, list[Step]] = {}
-    for step in possible:
-        came = outcome(at(machine, machine.without_), step)
-        if isinstance(came, str):
-            found.setdefault(came.removeprefix("blocked ").replace("None", "a guard without a rule"), []).append(step)
-    return tuple((reason, tuple(steps)) for reason, steps in found.items())

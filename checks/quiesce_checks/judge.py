@@ -8,7 +8,7 @@ from enum import StrEnum
 from time import perf_counter
 
 from .exits import Exit, worst
-from .job import Answer, Runner, Watcher
+from .job import Runner, Watcher
 from .machines import instance
 from .problems import Problem
 from .report.figures import plural
@@ -111,22 +111,26 @@ def run_check(check: Check, runner: Runner, watcher: Watcher | None = None, *, u
     begun = perf_counter()
     try:
         answer = runner(check.job, watcher)
-        judged = tuple(judge(check, verdict, update_witness) for verdict in answer.verdicts)
+        judged = tuple(judge(check, verdict, update_witness) for verdict in answer.verdicts if counts(check, verdict))
     except Problem as problem:
         return Result(check, (), perf_counter() - begun, problem=problem.at(str(check.file), check.line))
     if not judged:
         problem = Problem("the engine had nothing to judge here", exit=Exit.VACUOUS)
         return Result(check, (), perf_counter() - begun, problem=problem.at(str(check.file), check.line))
-    return Result(check, judged, perf_counter() - begun, statistics_of(answer))
+    return Result(check, judged, perf_counter() - begun, answer.statistics)
 
 
-def statistics_of(answer: Answer) -> Statistics | None:
-    return answer.statistics
+def counts(check: Check, verdict: Verdict) -> bool:
+    """Whether the entry speaks of this verdict. An engine also says what it found by the way: that is worth a line
+    only if it is a violation, and not of a model with a rule switched off."""
+    asked = check.job.properties is None or verdict.property in check.job.properties
+    return asked or (verdict.outcome is Outcome.VIOLATED and not check.job.without)
 
 
 def judge(check: Check, verdict: Verdict, update_witness: bool = False) -> Judged:
     """Compare a verdict with what the entry expects, and its kept trace with what the model does now."""
-    outcome, expect = verdict.outcome, check.expect
+    asked = check.job.properties is None or verdict.property in check.job.properties
+    outcome, expect = verdict.outcome, check.expect if asked else Outcome.HOLDS
     if outcome not in FULFILLED_BY[expect]:
         if outcome is Outcome.INCONCLUSIVE:
             return Judged(verdict, Judgement.INCONCLUSIVE, f"expected {expect}")

@@ -53,7 +53,7 @@ def unknown(kind: str, name: str, owner: str, known: Iterable[str]) -> str:
     names = list(known)
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     hint = f": did you mean '{near[0]}'?" if near else "."
-    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    plural = f"{kind[:-1]}ies" if kind.endswith("ty") else f"{kind}s"
     listed = f"Its {plural} are: {', '.join(names)}" if names else f"It has no {plural}"
     return f"{owner} has no {kind} '{name}'{hint} {listed}"
 

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -111,7 +112,7 @@ def load_suite(file: Path, roots: Sequence[Path] = ()) -> Suite:
     lines = Lines(file, text)
     for key in data:
         if key not in ("machine", "check"):
-            known = unknown("key", key, "a suite", ["machine", "[[check]]"])
+            known = unknown("key", key, "a suite", ["machine", "check"])
             raise lines.problem(known, None, key)
     if not isinstance(data.get("machine"), str):
         raise lines.problem('a suite says which machine it checks: machine = "package.module:Class"', None, "machine")
@@ -242,7 +243,7 @@ class Lines:
         self.file = file
         self.lines = text.splitlines()
         heads = [n for n, line in enumerate(self.lines) if re.match(r"\s*\[\[\s*check\s*\]\]", line)]
-        self.blocks = list(zip(heads, [*heads[1:], len(self.lines)], strict=True))
+        self.blocks = list(pairwise([*heads, len(self.lines)]))
 
     def of(self, entry: int | None, key: str | None) -> int | None:
         """The line (from 1) of a key of an entry, or of the entry; of the file's head if ``entry`` is None."""

@@ -60,7 +60,10 @@ def check(
     with interruptible() as interruption:
         for position, entry in enumerate(checks, 1):
             result = run_one(entry, f"[{position}/{len(checks)}] {entry.name}", update_witness)
-            if result is None or interruption.came:
+            if result is None:
+                interruption.came = True
+                break
+            if interruption.came:
                 break
             results.append(result)
             wrong = [item for item in result.judged if item.judgement is Judgement.SURPRISE]

@@ -165,7 +165,9 @@ def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
     if constants or off:
         say(words(f"{short_name(job.machine)} {constants}".rstrip() + off, page.width))
     lines = [line_of(verdict, short_name(job.machine)) for verdict in found.verdicts]
-    say(verdict_lines(lines, page, common(lines) if found.statistics is not None else ()))
+    say(
+        verdict_lines(lines, page, common(lines) if found.statistics is not None and found.statistics.exhausted else ())
+    )
     if found.statistics is not None:
         say(statistics_lines(found.statistics, page))
     say(tell_traces(found.verdicts, saved, page, look))

@@ -14,7 +14,7 @@ from ..suite import Check
 from ..verdict import Outcome, Verdict
 from .figures import plural, seconds
 from .page import Page, flow
-from .verdicts import TONES, Line, Widths, widths_of
+from .verdicts import TONES, Line, Widths, how_of, widths_of
 
 
 def planned_widths(checks: Iterable[Check]) -> Widths:
@@ -47,11 +47,11 @@ def entry_lines(result: Result) -> list[Line]:
 def judged_line(check: Check, item: Judged, alone: bool) -> Line:
     verdict = item.verdict
     expected = item.judgement is Judgement.AS_EXPECTED
-    how = [verdict.how]
+    how = [how_of(verdict)]
     if expected and verdict.outcome is Outcome.VIOLATED:
         how = [f"as expected: {item.why or steps_of(verdict)}"]
     elif not expected:
-        how = [item.why, *verdict.notes[:1], verdict.how]
+        how = [item.why, *verdict.notes[: verdict.outcome is Outcome.VACUOUS], how_of(verdict)]
     if check.job.engine is Engine.EXPLORE and check.job.scope:
         how.append(scope_text(check))
     tone = "good" if expected else TONES[verdict.outcome] if verdict.outcome is not check.expect else "bad"

@@ -82,7 +82,7 @@ def comparison(found: Comparison, names: tuple[str, str], page: Page) -> list[st
     lines += columns(rows, page, ("", *names))
     if found.apart:
         shown = [f"{change.path}: {change.before} | {change.after}" for change in found.apart]
-        lines += hang(f"after {found.shared + 1}   ", flow(shown, page.width - 12))
+        lines += hang(f"in line {found.shared + 1}   ", flow(shown, page.width - 14))
     return lines
 
 

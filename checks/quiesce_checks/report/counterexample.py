@@ -103,7 +103,7 @@ def beat_lines(beat: Beat, lead: str, column: int, page: Page, full: bool, still
     elif mark:
         lines.append(page.tone(mark, "dim"))
     if wide(lead) + 2 <= column:
-        return hang(pad(lead, column), lines)
+        return [line.rstrip() for line in hang(pad(lead, column), lines)]
     return [lead, *(" " * column + line for line in lines)]
 
 

@@ -70,7 +70,11 @@ def problem_data(problem: Problem) -> Data:
 
 def result_data(result: Result, saved: Mapping[str, str]) -> Data:
     check = result.check
-    witness = near(str(check.witness)) if check.witness is not None else None
+    kept = near(str(check.witness)) if check.witness is not None else None
+
+    def file_of(item: Judged) -> str | None:
+        return saved.get(f"{check.place}/{item.verdict.property}", kept)
+
     return {
         "suite": near(str(check.file)),
         "name": check.name,
@@ -83,9 +87,7 @@ def result_data(result: Result, saved: Mapping[str, str]) -> Data:
         "seconds": round(result.seconds, 3),
         "problem": problem_data(result.problem) if result.problem else None,
         "statistics": statistics_data(result.statistics),
-        "verdicts": [
-            judged_data(item, saved.get(f"{check.place}/{item.verdict.property}", witness)) for item in result.judged
-        ],
+        "verdicts": [judged_data(item, file_of(item)) for item in result.judged],
     }
 
 

@@ -16,7 +16,8 @@ from typing import Any, cast
 from quiesce_model.language.machine import MARK, Machine, PropertyInfo, Step, copy, load, state, steps
 from quiesce_model.language.outcome import Blocked, Fault
 
-from ..explain import Part, explain, refusals, rules_at_work
+from ..attempts import refusals, rules_at_work
+from ..explain import Part, explain
 from ..formats.itf import Document
 from ..machines import short_name, shown
 from ..trace import Failure, Trace

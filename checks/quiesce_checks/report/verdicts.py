@@ -50,9 +50,14 @@ def line_of(verdict: Verdict, machine: str, entry: str = "") -> Line:
         entry,
         verdict.outcome.value,
         TONES[verdict.outcome],
-        "; ".join((verdict.how, *verdict.notes[: verdict.outcome is Outcome.VACUOUS])),
+        "; ".join((how_of(verdict), *verdict.notes[: verdict.outcome is Outcome.VACUOUS])),
         verdict.seconds,
     )
+
+
+def how_of(verdict: Verdict) -> str:
+    """The assurance; that it is inconclusive, its outcome says already."""
+    return verdict.how.replace("inconclusive: ", "") if verdict.outcome is Outcome.INCONCLUSIVE else verdict.how
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,8 @@ class Breaker(BreakerSettings):
     def counting_opens_a_window(self) -> bool:
         """An untripped pair counts below the threshold in an open window; a tripped one counts nothing."""
         pair = self.pair
-        return pair.opened.running == (pair.echoes > 0) and not (pair.tripped and pair.echoes > 0)
+        idle = pair.echoes == 0
+        return pair.echoes < self.threshold and pair.opened.running != idle and (idle or not pair.tripped)
 
     @invariant("BRK-21", "BRK-22")
     def waiting_is_not_quiet(self) -> bool:

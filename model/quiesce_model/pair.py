@@ -25,7 +25,7 @@ class BreakerSettings(Machine):
 
     @assumption
     def a_trip_takes_an_echo(self) -> bool:
-        """With a threshold of 0 there is no count that an untripped pair could have."""
+        """With a threshold of 0 an untripped pair has no count that it could have: ``echoes`` has no value."""
         return self.threshold >= 1
 
     @assumption

@@ -54,10 +54,6 @@ class Agenda:
             heappop(self._heap)
         return None
 
-    def waiting(self) -> Iterator[Node]:
-        """Those that a gate held when they were last looked at."""
-        return iter(self._waiting)
-
     def members(self) -> Iterator[Node]:
         """All of them."""
         yield from self._due

@@ -239,7 +239,7 @@ class Scheduler:
         candidates = [self.wake_at, self.breaker.housekeeping_deadline()]
         if self._waiters:
             now = self.clock()
-            candidates.extend(until for node in self.agenda.waiting() if (until := holds_until(node)) > now)
+            candidates.extend(until for node in self.agenda.members() if (until := holds_until(node)) > now)
         return min((at for at in candidates if at is not None), default=None)
 
     def timer_fired(self) -> None:
@@ -378,8 +378,11 @@ class Scheduler:
                 self.queue_tick()
 
     def _liveness_changed(self, node: Node) -> None:
-        if node.registered:
-            self._reconsider(node)
+        if not node.registered:
+            return
+        self._reconsider(node)
+        if not wanted(node) and node.runnable and self.wake_at == node.gates.eligible_at:
+            self.recompute_wake()  # it was armed for this one, which nobody needs any more
 
     def retry(self, node: Node, causes: Iterable[Cause], *, owed: bool) -> None:
         """Run it again with the causes that it had. ``owed``: after a conflict, past debounce and throttle."""

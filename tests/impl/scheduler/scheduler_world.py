@@ -1,9 +1,8 @@
 """What the scheduler's tests share: sessions over one emulated server, and a clock that moves by hand.
 
-Every delivery and every run is a step of the test's own. ``settle`` makes all of them until nothing moves, while time
-stands; ``advance`` lets time pass from one timer to the next. The definitions of what is kept incrementally are checked
-after every step.
-"""
+Every delivery and every run is a step of the test's own. ``settle`` makes all of them until nothing
+moves, while time stands; ``advance`` lets time pass from one timer to the next. The definitions of what
+is kept incrementally are checked after every step."""
 
 from __future__ import annotations
 
@@ -44,17 +43,22 @@ class Peer:
         self.client, self.link = world.client(principal)
         self.failures: list[Failure] = []
         self.reports: list[BreakerEvent] = []
+        self.on_report: Callable[[BreakerEvent], None] = lambda event: None
         self.ran: list[str] = []
         self.body: tuple[Run, Coroutine[Any, Any, Any], Context] | None = None
         self.scheduler = Scheduler(
             self.client.replica,
             world.clock,
             self.counts,
-            Outlets(failed=self.failures.append, reported=self.reports.append),
+            Outlets(failed=self.failures.append, reported=self._reported),
             policy=policy,
             random=lambda: 0.5,
             checked=True,
         )
+
+    def _reported(self, event: BreakerEvent) -> None:
+        self.reports.append(event)
+        self.on_report(event)
 
     # -- making nodes
 
@@ -161,13 +165,12 @@ class Sessions(World):
         """Let time pass, timer by timer, and everything settle at each."""
         end = self.clock.now + milliseconds
         while True:
-            timers = [at for peer in self.peers if (at := peer.scheduler.timer_at) is not None and at <= end]
+            timers = {peer: at for peer in self.peers if (at := peer.scheduler.timer_at) is not None and at <= end}
             if not timers:
                 break
-            self.clock.now = max(self.clock.now, min(timers))
-            for peer in self.peers:
-                at = peer.scheduler.timer_at
-                if at is not None and at <= self.clock.now:
+            self.clock.now = max(self.clock.now, min(timers.values()))
+            for peer, at in timers.items():
+                if at <= self.clock.now:
                     peer.scheduler.timer_fired()
             self.settle()
         self.clock.now = end

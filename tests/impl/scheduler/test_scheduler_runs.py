@@ -466,7 +466,8 @@ def test_nothing_runs_while_a_body_is_awaited(world: Sessions, alice: Peer) -> N
 
 
 def test_a_run_whose_reads_changed_under_it_does_not_end_clean(world: Sessions, alice: Peer) -> None:
-    """It read something for the first time, and it changed before the run ended: nobody had subscribed to it."""
+    """It read something for the first time, and it changed before the run ended: nobody had subscribed
+    to it."""
     seen: list[object] = []
 
     async def slow(run: Run) -> None:

@@ -92,17 +92,17 @@ class CheckItem(pytest.Item):
 
     def told(self, result: Result) -> list[str]:
         from .commands.traces import Look, save_traces, tell_traces
-        from .report.check import entry_lines
+        from .report.check import entry_group
         from .report.page import Page
         from .report.problem import problem_lines
-        from .report.verdicts import verdict_lines
+        from .report.verdicts import group_lines
 
         page = Page(width=96)
         if result.problem is not None:
             return problem_lines(result.problem, page)
         verdicts = [item.verdict for item in result.judged if item.judgement.value == "surprise"]
         saved = save_traces(verdicts, self.config.rootpath / "traces")
-        lines = verdict_lines(entry_lines(result), page)
+        lines = group_lines(entry_group(result), page)
         return [*lines, *tell_traces(verdicts, saved, page, Look())]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

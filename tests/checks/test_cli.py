@@ -136,7 +136,7 @@ def test_explore_of_what_is_never_reached_is_vacuous(quiesce: Quiesce):
 def test_explore_without_a_rule(quiesce: Quiesce):
     ended = quiesce("explore lamp.py:Lamp --without LMP-1 -p rests")
     assert ended.code == 1
-    assert "lamp without LMP-1" in ended.out
+    assert "lamp  without LMP-1" in ended.out
 
 
 def test_prove_with_symbolic_constants(quiesce: Quiesce):

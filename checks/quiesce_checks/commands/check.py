@@ -13,10 +13,10 @@ from ..exits import Exit, worst
 from ..job import Watcher, properties_of, run
 from ..judge import Judgement, Result, run_check, summary
 from ..problems import Problem
-from ..report.check import coverage_of, entry_lines, planned_widths, summary_lines
+from ..report.check import coverage_of, entry_group, summary_lines
 from ..report.data import result_data, summary_data
 from ..report.problem import problem_lines
-from ..report.verdicts import Block
+from ..report.verdicts import group_lines
 from ..rules import find_tables, read_rules
 from ..suite import TIERS, Check, Suite, find_suites, load_suite
 from .options import json_option, save_option, trace_options
@@ -53,7 +53,6 @@ def check(
     if not checks:
         raise Problem(nothing_to_run(loaded, chosen), exit=Exit.VACUOUS)
     page = sheet()
-    block = Block(page, planned_widths(checks))
     look = Look(full, show, hide)
     results: list[Result] = []
     saved: dict[str, str] = {}
@@ -70,7 +69,7 @@ def check(
             files = save_traces([item.verdict for item in wrong], traces)
             saved |= {f"{entry.place}/{name}": file for name, file in files.items()}
             if not as_json:
-                say(block.add(entry_lines(result)))
+                say(group_lines(entry_group(result), page))
                 if result.problem is not None:
                     say(problem_lines(result.problem, page))
                 say(tell_traces([item.verdict for item in wrong], files, page, look))

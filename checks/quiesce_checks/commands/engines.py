@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import click
 from quiesce_model.language.machine import Machine
 
 from ..exits import OF_OUTCOME, Exit, worst
-from ..job import Engine, Job, Limit, run
+from ..job import Answer, Engine, Job, Limit, run
 from ..machines import short_name, shown
 from ..report.data import statistics_data, verdict_data
-from ..report.page import words
-from ..report.verdicts import PARTS, Line, line_of, statistics_lines, verdict_lines
+from ..report.verdicts import Group, group_lines, line_of, statistics_lines
 from ..suite import memory_size
 from .options import (
     flat,
@@ -160,14 +158,9 @@ def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
         )
         return exit
     page = sheet()
-    constants = ", ".join(f"{name}={shown(value)}" for name, value in job.scope.items())
-    off = f" without {', '.join(job.without)}" if job.without else ""
-    if constants or off:
-        say(words(f"{short_name(job.machine)} {constants}".rstrip() + off, page.width))
-    lines = [line_of(verdict, short_name(job.machine)) for verdict in found.verdicts]
-    say(
-        verdict_lines(lines, page, common(lines) if found.statistics is not None and found.statistics.exhausted else ())
-    )
+    group = Group(title(job), tuple(line_of(verdict) for verdict in found.verdicts), taken(found))
+    exhausted = found.statistics is not None and found.statistics.exhausted
+    say(group_lines(group, page, told=not exhausted))
     if found.statistics is not None:
         say(statistics_lines(found.statistics, page))
     say(tell_traces(found.verdicts, saved, page, look))
@@ -176,7 +169,12 @@ def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
     return exit
 
 
-def common(lines: Sequence[Line]) -> set[str]:
-    """What is said of every property, and said again by the statistics."""
-    said = [PARTS.split(line.how) for line in lines]
-    return {part for part in said[0] if all(part in others for others in said)} if len(said) > 1 else set()
+def title(job: Job) -> str:
+    """``echo_loop  sessions=3, threshold=2, without BRK-7``."""
+    given = [f"{name}={shown(value)}" for name, value in job.scope.items()]
+    given += [f"without {', '.join(job.without)}"] * bool(job.without)
+    return f"{short_name(job.machine)}  {', '.join(given)}".rstrip()
+
+
+def taken(found: Answer) -> float:
+    return max((verdict.seconds for verdict in found.verdicts), default=0.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..job import Engine, properties_of
+from ..job import Engine
 from ..judge import Judged, Judgement, Result, Summary
 from ..machines import short_name, shown
 from ..rules import Rule
@@ -14,66 +14,43 @@ from ..suite import Check
 from ..verdict import Outcome, Verdict
 from .figures import plural, seconds
 from .page import Page, flow
-from .verdicts import TONES, Line, Widths, how_of, widths_of
+from .verdicts import TONES, Group, Line, how_of
 
 
-def planned_widths(checks: Iterable[Check]) -> Widths:
-    """The columns for all that is going to be run."""
-    return widths_of(
-        [
-            Line(short_name(check.job.machine), name, check.name, Outcome.VIOLATED.value, None, "")
-            for check in checks
-            for name in planned(check)
-        ]
-    )
-
-
-def planned(check: Check) -> Sequence[str]:
-    if check.job.engine is Engine.BRIDGE:
-        return ("explored is proved, saturated",)
-    return check.job.properties or properties_of(check.job.machine)
-
-
-def entry_lines(result: Result) -> list[Line]:
+def entry_group(result: Result) -> Group:
     """One line for each property of an entry."""
+    check = result.check
+    title = f"{short_name(check.job.machine)}  {check.name}"
     if result.problem is not None:
-        check = result.check
-        return [
-            Line(short_name(check.job.machine), "", check.name, "not run", "bad", "", result.seconds, surprise=True)
-        ]
-    return [judged_line(result.check, item, len(result.judged) == 1) for item in result.judged]
+        return Group(title, (Line("", "not run", "bad", surprise=True),), result.seconds)
+    return Group(title, tuple(judged_line(check, item) for item in result.judged), result.seconds)
 
 
-def judged_line(check: Check, item: Judged, alone: bool) -> Line:
+def judged_line(check: Check, item: Judged) -> Line:
     verdict = item.verdict
     expected = item.judgement is Judgement.AS_EXPECTED
-    how = [how_of(verdict)]
+    how = how_of(verdict)
+    own: tuple[str, ...] = ()
     if expected and verdict.outcome is Outcome.VIOLATED:
-        how = [f"as expected: {item.why or steps_of(verdict)}"]
+        own = (f"as expected: {item.why or steps_of(verdict)}",)
+        how = tuple(part for part in how if not part.startswith("shortest "))
     elif not expected:
-        how = [item.why, *verdict.notes[: verdict.outcome is Outcome.VACUOUS], how_of(verdict)]
-    if check.job.engine is Engine.EXPLORE and check.job.scope:
-        how.append(scope_text(check))
-    tone = "good" if expected else TONES[verdict.outcome] if verdict.outcome is not check.expect else "bad"
-    return Line(
-        short_name(check.job.machine),
-        verdict.property,
-        check.name,
-        verdict.outcome.value,
-        "bad" if item.judgement is Judgement.SURPRISE else tone,
-        "; ".join(part for part in how if part),
-        verdict.seconds,
-        surprise=not expected,
-    )
+        own = (item.why, *verdict.notes[: verdict.outcome is Outcome.VACUOUS])
+    if check.job.engine is Engine.EXPLORE and (check.job.scope or check.job.without):
+        how = (*how, setting(check))
+    tone = "good" if expected else "bad" if item.judgement is Judgement.SURPRISE else TONES[verdict.outcome]
+    return Line(verdict.property, verdict.outcome.value, tone, own, how, surprise=not expected)
 
 
 def steps_of(verdict: Verdict) -> str:
     return plural(verdict.trace.length, "step") if verdict.trace is not None else verdict.how
 
 
-def scope_text(check: Check) -> str:
-    """``at sessions=2, threshold=3``."""
-    return "at " + ", ".join(f"{name}={shown(value)}" for name, value in check.job.scope.items())
+def setting(check: Check) -> str:
+    """``at sessions=2, threshold=3, without BRK-7``."""
+    constants = ", ".join(f"{name}={shown(value)}" for name, value in check.job.scope.items())
+    off = ", ".join(check.job.without)
+    return ", ".join(part for part in (f"at {constants}" if constants else "", f"without {off}" if off else "") if part)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,15 @@
-"""Verdicts as lines: one for each property, aligned, so that the eye finds the surprise."""
+"""Verdicts as text: one group for each question, one line for each property, aligned, so that the eye finds the
+surprise. What was done is said once for the group, and what is special to a property beside it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..verdict import Outcome, Statistics, Verdict
 from .figures import count, plural, rate, seconds, size
-from .page import Page, Tone, pad, series, wide, words
+from .page import Page, Tone, hang, pad, series, wide, words
 
 TONES: dict[Outcome, Tone] = {
     Outcome.HOLDS: "good",
@@ -18,157 +19,93 @@ TONES: dict[Outcome, Tone] = {
     Outcome.VACUOUS: "odd",
 }
 
-
 PARTS = re.compile(r"; |, (?=any |at )")
 """Between the parts of an assurance: what was done; to what extent; at which constants."""
 
-SAME = "same"
-"""Stands for an assurance that was said before."""
+OUTCOME = len("violated")
+"""The usual width of the column of outcomes, so that they stand under each other from group to group."""
+
+SPECIAL = ("shortest ", "reached in ", "not reached ", "holds up to ", "not inductive ")
+"""How parts of an assurance begin that are about one property alone."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What one line says. ``surprise`` marks an answer that is not the expected one; ``how`` is the
-    assurance in words.
-    """
+    """What is said of one property. ``own`` is about this answer, ``how`` the parts of its assurance; ``surprise``
+    marks what is not as expected."""
 
-    machine: str
     property: str
-    entry: str
     outcome: str
     tone: Tone | None
-    how: str
-    seconds: float | None = None
+    own: tuple[str, ...] = ()
+    how: tuple[str, ...] = ()
     surprise: bool = False
 
 
-def line_of(verdict: Verdict, machine: str, entry: str = "") -> Line:
-    """The line of a verdict that nothing was expected of."""
-    return Line(
-        machine,
-        verdict.property,
-        entry,
-        verdict.outcome.value,
-        TONES[verdict.outcome],
-        "; ".join((how_of(verdict), *verdict.notes[: verdict.outcome is Outcome.VACUOUS])),
-        verdict.seconds,
-    )
-
-
-def how_of(verdict: Verdict) -> str:
-    """The assurance; that it is inconclusive, its outcome says already."""
-    return verdict.how.replace("inconclusive: ", "") if verdict.outcome is Outcome.INCONCLUSIVE else verdict.how
-
-
 @dataclass(frozen=True)
-class Widths:
-    """The columns of a block of lines."""
+class Group:
+    """The lines of one question to one engine; ``seconds`` is the time for all of it."""
 
-    machine: int
-    property: int
-    entry: int
-    outcome: int
-    time: int
+    title: str
+    lines: tuple[Line, ...]
+    seconds: float | None = None
 
 
-def widths_of(lines: Sequence[Line]) -> Widths:
-    def widest(texts: Iterable[str]) -> int:
-        return max((wide(text) for text in texts), default=0)
-
-    return Widths(
-        widest(line.machine for line in lines),
-        widest(line.property for line in lines),
-        widest(bracketed(line.entry) for line in lines),
-        widest(line.outcome for line in lines),
-        max(widest(time_of(line) for line in lines), wide(" 0.02 s")),
-    )
+def line_of(verdict: Verdict) -> Line:
+    """The line of a verdict that nothing was expected of."""
+    notes = verdict.notes[: verdict.outcome is Outcome.VACUOUS]
+    return Line(verdict.property, verdict.outcome.value, TONES[verdict.outcome], notes, how_of(verdict))
 
 
-def verdict_lines(lines: Sequence[Line], page: Page, known: Iterable[str] = ()) -> list[str]:
-    """Lines that are all there at once."""
-    return Block(page, widths_of(lines)).add(lines, known)
+def how_of(verdict: Verdict) -> tuple[str, ...]:
+    """The parts of the assurance. That it is inconclusive, the outcome says already."""
+    how = verdict.how.replace("inconclusive: ", "") if verdict.outcome is Outcome.INCONCLUSIVE else verdict.how
+    how = re.sub(r"=(True|False)\b", lambda found: f"={found[1].lower()}", how)
+    return tuple(part for part in PARTS.split(how) if part)
 
 
-class Block:
-    """Lines that come a few at a time, under columns that were fixed before. On a narrow sheet the
-    assurance goes under the property.
-    """
-
-    def __init__(self, page: Page, widths: Widths) -> None:
-        self.page = page
-        self.widths = widths
-        self.left = 4 + widths.machine + 2 + widths.property + 2 + widths.outcome
-        self.left += widths.entry + 2 if widths.entry else 0
-        self.room = page.width - self.left - widths.time - 2
-        self.machine = ""
-
-    def add(self, lines: Sequence[Line], known: Iterable[str] = ()) -> list[str]:
-        """The text of more lines; what is ``known`` of their assurance is not said again."""
-        make = self.narrow if self.page.narrow or self.room < 30 else self.broad
-        return [text for line in once(lines, known) for text in make(line)]
-
-    def broad(self, line: Line) -> list[str]:
-        page, widths = self.page, self.widths
-        name = line.machine if line.machine != self.machine else ""
-        self.machine = line.machine
-        cells = [pad(name, widths.machine), pad(line.property, widths.property)]
-        cells += [pad(bracketed(line.entry), widths.entry)] if widths.entry else []
-        head = mark(line, page) + "  ".join(cells)
-        head += "  " + page.tone(pad(line.outcome, widths.outcome), line.tone) + "  "
-        first, *rest = words(line.how, self.room)
-        if time_of(line):
-            first = pad(first, self.room) + "  " + time_of(line).rjust(widths.time)
-        return [(head + first).rstrip(), *(" " * self.left + text for text in rest)]
-
-    def narrow(self, line: Line) -> list[str]:
-        page, widths = self.page, self.widths
-        shown: list[str] = []
-        if line.machine != self.machine:
-            shown.append(page.tone(line.machine, "strong"))
-            self.machine = line.machine
-        left = 4 + widths.outcome
-        head = mark(line, page) + page.tone(pad(line.outcome, widths.outcome), line.tone) + "  "
-        room = page.width - left
-        under = "" if line.how == SAME else " ".join(part for part in (bracketed(line.entry), line.how) if part)
-        beside = f"{line.property}  {under}" if under else line.property
-        taken = widths.time + 2 if time_of(line) else 0
-        first = beside if wide(beside) + taken <= room else line.property
-        rest = [] if first == beside else words(under, room)
-        if time_of(line) and wide(first) + taken <= room:
-            first = pad(first, room - widths.time) + time_of(line).rjust(widths.time)
-        shown.append((head + first).rstrip())
-        return shown + [" " * left + text for text in rest]
+def group_lines(group: Group, page: Page, *, told: bool = True) -> list[str]:
+    """The group's text; without ``told``, what all its lines have in common is left out, since it is said elsewhere."""
+    lines = [heading(group, page)]
+    common = shared(group.lines)
+    if told and common:
+        lines += [f"    {page.tone(line, 'dim')}" for line in words("; ".join(common), page.width - 4)]
+    outcome = max(OUTCOME, *(wide(line.outcome) for line in group.lines))
+    names = max((wide(line.property) for line in group.lines), default=0)
+    for line in group.lines:
+        lines += property_lines(line, common, outcome, names, page)
+    return lines
 
 
-def once(lines: Sequence[Line], known: Iterable[str] = ()) -> Sequence[Line]:
-    """What was said in an entry before is not said again, nor the time that was spent on all of it together."""
-    told: list[Line] = []
-    unsaid = set(known)
-    said: set[str] = set()
-    entry, time = "", None
-    for position, line in enumerate(lines):
-        if position and line.entry != entry:
-            said = set()
-        parts = [part for part in PARTS.split(line.how) if part not in unsaid]
-        short = "; ".join(part for part in parts if part not in said)
-        repeated = bool(position) and line.entry == entry and line.seconds == time
-        how = short or (SAME if parts else "")
-        told.append(replace(line, how=how, seconds=None if repeated else line.seconds))
-        said |= set(parts)
-        entry, time = line.entry, line.seconds
-    return told
+def heading(group: Group, page: Page) -> str:
+    time = seconds(group.seconds) if group.seconds is not None else ""
+    if wide(group.title) + 2 + wide(time) > page.width:
+        return page.tone(group.title, "strong")
+    return (page.tone(pad(group.title, page.width - wide(time)), "strong") + time).rstrip()
 
 
-def bracketed(entry: str) -> str:
-    return f"[{entry}]" if entry else ""
+def shared(lines: Sequence[Line]) -> list[str]:
+    """What is said of every line, and is not about one property alone."""
+    if not lines:
+        return []
+    first, *others = lines
+    return [part for part in first.how if not part.startswith(SPECIAL) and all(part in line.how for line in others)]
 
 
-def time_of(line: Line) -> str:
-    return seconds(line.seconds) if line.seconds is not None else ""
-
-
-def mark(line: Line, page: Page) -> str:
-    return page.tone("✗ ", "bad") if line.surprise else "  "
+def property_lines(line: Line, common: Sequence[str], outcome: int, names: int, page: Page) -> list[str]:
+    mark = page.tone("✗", "bad") if line.surprise else " "
+    lead = f"{mark} {page.tone(pad(line.outcome, outcome), line.tone)}  "
+    left = wide(lead)
+    rest = "; ".join([*line.own, *(part for part in line.how if part not in common)])
+    if not rest:
+        return [lead + line.property]
+    room = page.width - left - names - 2
+    if wide(rest) <= room or room >= 44:
+        return hang(lead + pad(line.property, names) + "  ", words(rest, room))
+    beside = page.width - left - wide(line.property) - 2
+    if wide(rest) <= beside:
+        return [f"{lead}{line.property}  {rest}"]
+    return [lead + line.property, *(" " * (left + 2) + text for text in words(rest, page.width - left - 2))]
 
 
 def statistics_lines(statistics: Statistics, page: Page) -> list[str]:
@@ -176,7 +113,8 @@ def statistics_lines(statistics: Statistics, page: Page) -> list[str]:
     if not statistics.distinct:
         return []
     facts = [
-        f"{plural(statistics.distinct, 'distinct state')}, {count(statistics.generated)} generated",
+        plural(statistics.distinct, "distinct state"),
+        f"{count(statistics.generated)} generated",
         f"depth {count(statistics.depth)}",
         "exhausted" if statistics.exhausted else f"{count(statistics.queue)} left in the queue",
     ]
@@ -186,11 +124,10 @@ def statistics_lines(statistics: Statistics, page: Page) -> list[str]:
     if statistics.compile_seconds:
         facts.append(f"compiled in {seconds(statistics.compile_seconds)}")
     lines = series(facts, page.width)
-    taken = [action for action in statistics.actions if action.taken]
+    taken = [f"{action.action} {count(action.taken)}" for action in statistics.actions if action.taken]
     never = [action.action for action in statistics.actions if not action.taken]
     if taken:
-        shown = ", ".join(f"{action.action} {count(action.taken)}" for action in taken)
-        lines += words(f"taken: {shown}", page.width)
+        lines += hang("taken: ", series(taken, page.width - 7))
     if never:
-        lines += [page.tone(text, "odd") for text in words(f"never taken: {', '.join(never)}", page.width)]
+        lines += [page.tone(line, "odd") for line in hang("never taken: ", series(never, page.width - 13))]
     return lines

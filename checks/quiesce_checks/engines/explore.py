@@ -12,9 +12,10 @@ from quiesce_model.language.machine import Machine
 from ..relation.relation import Relation
 from ..trace import Trace
 from ..verdict import ActionCount, Outcome, Statistics, Verdict
+from .built_in import NO_DEADLOCK, NO_FAULT
 from .graph import Graph
 from .interpreted import Interpreted
-from .program import ELAPSE, NO_DEADLOCK, NO_FAULT, Program, Watch, program
+from .program import ELAPSE, Program, Watch, program
 from .search import WHY_STOPPED, Limits, Progress, Searched, Stop, Watchman
 from .witness import Confirm, Witnesses, by_machine
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .control import Answer, Slot
 from .graph import Graph
-from .jit import compiled
+from .jit import Compiled, compiled
 from .kernel import Kernel
 from .memory import Reserve, available
 from .packing import Layout
@@ -81,6 +81,7 @@ class Native:
         self.control: NDArray[np.int64] = np.zeros(len(Slot), dtype=np.int64)
         self.address = int(self.control.ctypes.data)
         self.kept: list[object] = []
+        self.code: Compiled | None = None
         self.set_up(slack)
 
     def set_up(self, slack: int) -> None:
@@ -126,30 +127,34 @@ class Native:
     def run(self) -> Searched:
         """KeyboardInterrupt ends it, between two calls of the kernel, with what it has."""
         begun = perf_counter()
-        compile_seconds = 0.0
         try:
-            self.code = compiled(self.kernel.module())
-            compile_seconds = perf_counter() - begun
+            self.prepare()
             stop = self.search()
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
         except MemoryError:
             stop = Stop.MEMORY
-        return self.result(stop, perf_counter() - begun, compile_seconds)
+        return self.result(stop, perf_counter() - begun)
+
+    def prepare(self) -> None:
+        """Compile the kernel. Apart, so that a benchmark can time the search alone."""
+        self.code = compiled(self.kernel.module())
 
     def search(self) -> Stop:
+        code = self.code
+        assert code is not None, "prepare comes first"
         words = self.program.layout.words
         self.view.states[:words] = self.program.layout.pack(self.program.initial)
         self.place_table()
-        self.code.insert(self.address, 0, 1)
-        self.code.judge(self.address, 0, 1)
+        code.insert(self.address, 0, 1)
+        code.judge(self.address, 0, 1)
         if self.watchman.decided(self.strikes()):
             return Stop.DECIDED
         budget = 16
         while True:
             self.set(Slot.BUDGET, budget)
             before = perf_counter()
-            answer = Answer(self.code.search(self.address))
+            answer = Answer(code.search(self.address))
             spent = perf_counter() - before
             if answer is Answer.BUDGET:
                 budget = max(16, min(budget * 4, int(budget * CALL / max(spent, 1e-6))))
@@ -194,7 +199,8 @@ class Native:
 
     def grow(self) -> bool:
         """A larger table, if there is memory for it beside the one that it replaces."""
-        count = self.get(Slot.COUNT)
+        code, count = self.code, self.get(Slot.COUNT)
+        assert code is not None
         bits = min(self.bits + 3, COARSE) if self.bits < COARSE else self.bits + 1
         while bits > self.bits and self.memory() + (4 << bits) > self.memory_limit:
             bits -= 1
@@ -204,7 +210,7 @@ class Native:
         self.table = Reserve(4 << bits)
         self.place_table()
         for first in range(0, count, REFILL):
-            self.code.insert(self.address, first, min(count, first + REFILL))
+            code.insert(self.address, first, min(count, first + REFILL))
             self.watchman.report(
                 ENGINE, self.strikes(), depth=self.get(Slot.LEVEL), states=count,
                 queue=count - self.get(Slot.NEXT), memory=self.memory(),
@@ -237,14 +243,14 @@ class Native:
                 out[position] = None if at < 0 else at
         return tuple(out)
 
-    def result(self, stop: Stop, seconds: float, compile_seconds: float) -> Searched:
+    def result(self, stop: Stop, seconds: float) -> Searched:
         count, level = self.get(Slot.COUNT), self.get(Slot.LEVEL)
         moves = len(self.program.moves)
         taken = tuple(int(n) for n in self.taken[:moves])
         first = tuple(int(f) or (level if n else 0) for f, n in zip(self.first_level[:moves], taken, strict=True))
         return Searched(
             ENGINE, stop, count, self.get(Slot.GENERATED) + 1, level, count - self.get(Slot.NEXT), seconds,
-            compile_seconds, self.memory(), self.memory() / count, self.strikes(), taken, first, self.view,
+            0.0 if self.code is None else self.code.seconds, self.memory(), self.memory() / count, self.strikes(), taken, first, self.view,
             self.graph(count),
         )  # fmt: skip
 

@@ -8,11 +8,10 @@ from typing import Literal
 
 from ..relation.relation import Exit, GroundAction, Property, Relation
 from ..relation.terms import Term, and_, eq, not_, or_
+from .built_in import NO_DEADLOCK, NO_FAULT
 from .packing import Layout, layout
 from .ranges import check_ranges
 
-NO_FAULT = "no_fault"
-NO_DEADLOCK = "no_deadlock"
 ELAPSE = "elapse"
 JUDGED = ("invariant", "step", "reachable")
 """The kinds of property that a search over states and steps decides."""

@@ -16,6 +16,8 @@ from .lanes import Lanes
 
 MULTIPLIER = 0x9E3779B97F4A7C15
 SECOND = 0xD6E8FEB86659FD93
+LINE = 8
+"""Words in a line of the cache."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,14 @@ class Visited:
         address = self.shape.word_at(self.out, array, index)
         return [self.out.load(address, str(k)) for k in range(self.shape.words)]
 
+    def fetch(self, address: str) -> None:
+        """Prefetch every cache line that a state may stand in."""
+        words = self.shape.words
+        for k in range(0, words, LINE):
+            self.out.do(prefetch(self.out.at(address, str(k))))
+        if words > 1 and words % LINE and LINE % words:
+            self.out.do(prefetch(self.out.at(address, str(words - 1))))
+
     def enter(self, first: str, size: str) -> None:
         """Enter the states ``first`` on, ``size`` of them, all new."""
         out, table = self.out, self.table
@@ -132,7 +142,7 @@ class Visited:
                 out.start(filled)
                 out.split(table.matches(entry, tag), candidate, other)
                 out.start(candidate)
-                out.do(prefetch(self.shape.word_at(out, self.arrays.states, table.index(entry))))
+                self.fetch(self.shape.word_at(out, self.arrays.states, table.index(entry)))
                 out.goto(found)
                 out.start(other)
                 out.set(place, table.after(out.get(place)))

@@ -11,8 +11,9 @@ from quiesce_model.language.outcome import Blocked, Fault
 from ..relation.build import saturation_limits
 from ..relation.terms import BOOL, evaluate
 from ..trace import Disagreement, Failure, Trace, replay
+from .built_in import NO_DEADLOCK, NO_FAULT
 from .interpreted import Expand, readable
-from .program import NO_DEADLOCK, Program, Watch, faults
+from .program import Program, Watch, faults
 from .search import States
 
 Confirm = Callable[[Trace, Watch, tuple[int | None, ...]], Trace]
@@ -79,7 +80,7 @@ class Witnesses:
             for leave in faults(action):
                 if evaluate(leave.condition, values):
                     text = f"{leave.place}: {FAULTS[leave.kind]}"
-                    return Failure("no_fault", text, leave.site, action.step)
+                    return Failure(NO_FAULT, text, leave.site, action.step)
         raise Disagreement(f"{self.program.relation.name}: no action has a fault in {state}")
 
     def values(self, state: tuple[int, ...]) -> Callable[[str], int | bool]:

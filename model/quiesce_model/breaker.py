@@ -4,6 +4,9 @@ A run starts when its gate is open and its step lands later, when its commit has
 in between. So what the breaker spaces is the *starts* of runs; what lands from runs in flight is bounded apart.
 """
 
+# A type checker does not see that self.require(run is not None) shows that there is one.
+# pyright: reportOptionalMemberAccess=false
+
 from __future__ import annotations
 
 from .language import (
@@ -71,7 +74,12 @@ class Breaker(BreakerSettings):
         self.require(self.flying() < self.in_flight)
         for place in range(self.in_flight):
             if place == self.flying():
-                self.flight[place] = Run(overwrites=overwrites, tracked=self.rule("BRK-9") or self.pair.held())
+                self.flight[place] = Run(
+                    overwrites=overwrites,
+                    outlived=False,
+                    overtaken=False,
+                    tracked=self.rule("BRK-9") or self.pair.held(),
+                )
                 self.landed = 0
                 self.woken = min(self.woken + 1, 2)
                 return
@@ -86,19 +94,19 @@ class Breaker(BreakerSettings):
         self.require(run is not None)
         dropped = run.outlived and self.rule("BRK-25")
         if not dropped and not (run.overtaken and self.kickoff_order):
-            self.land(run)
+            self.land(run.overwrites, run.tracked)
             for older in range(self.in_flight):
                 earlier = self.flight[older]
                 if older < place and earlier is not None:
                     earlier.overtaken = True
         self.leave(place)
 
-    def land(self, run: Run) -> None:
+    def land(self, overwrites: bool, tracked: bool) -> None:
         """Apply the step that a run is, and set the gate by what stands then."""
-        if run.overwrites:
+        if overwrites:
             self.pair.echo(self)
             self.landed = min(self.landed + 1, self.in_flight + 1)
-        elif run.tracked:
+        elif tracked:
             self.pair.converge(self)
         self.woken = 0
         self.regate()
@@ -113,7 +121,7 @@ class Breaker(BreakerSettings):
         run = self.flight[place]
         self.require(run is not None)
         if not self.rule("BRK-8"):
-            self.land(run)
+            self.land(run.overwrites, run.tracked)
         if not run.outlived:
             self.owed = True
         self.leave(place)

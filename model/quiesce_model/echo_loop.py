@@ -5,6 +5,9 @@ the other sessions as a delivery, which re-triggers their derivations. A commit 
 refusal brings the session up to date, and it runs again.
 """
 
+# A type checker does not see that self.require(me.pending is not None) shows that there is one.
+# pyright: reportOptionalMemberAccess=false
+
 from __future__ import annotations
 
 from .language import (

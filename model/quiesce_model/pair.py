@@ -25,7 +25,7 @@ class BreakerSettings(Machine):
 
     @assumption
     def a_trip_takes_an_echo(self) -> bool:
-        """With a threshold of 0 an untripped pair has no count that it could have: ``echoes`` has no value (no_fault)."""
+        """With a threshold of 0 no count is below it: ``echoes`` has no value (no_fault)."""
         return self.threshold >= 1
 
     @assumption

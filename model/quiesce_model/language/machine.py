@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
 from itertools import product
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, dataclass_transform, overload
 
 from .fields import Bound, record_type, size_at
 from .outcome import Blocked, Fault, Misuse
@@ -92,6 +92,7 @@ def constant(default: int | bool) -> Any:
     return Constant(default)
 
 
+@dataclass_transform(kw_only_default=True)
 class Machine(Record):
     """A state machine, written as a class.
 
@@ -103,9 +104,9 @@ class Machine(Record):
     """
 
     __constants__: tuple[Constant, ...] = ()
-    constants_: dict[str, Any]
-    without_: frozenset[str]
-    unchecked_: tuple[str, ...]
+    if TYPE_CHECKING:  # what a type checker lets a machine be made with, besides its constants
+        without: Iterable[str] = ()
+        unchecked: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -125,9 +126,9 @@ class Machine(Record):
             if isinstance(known[name], bool) != isinstance(value, bool):
                 kind = "a flag (true or false)" if isinstance(known[name], bool) else "a whole number"
                 raise Misuse(f"{type(self).__name__}.{name} is {kind}, not {value!r}")
-        self.constants_ = known | constants
-        self.without_ = frozenset([without] if isinstance(without, str) else without)
-        self.unchecked_ = unchecked
+        self.constants_: dict[str, Any] = known | constants
+        self.without_: frozenset[str] = frozenset([without] if isinstance(without, str) else without)
+        self.unchecked_: tuple[str, ...] = unchecked
         for name, info in marked(type(self), "assumption"):
             if name not in unchecked and not getattr(self, name)():
                 values = ", ".join(f"{key}={value}" for key, value in self.constants_.items())

@@ -33,7 +33,7 @@ class Run(Record):
 
     overwrites: bool = flag()  # it changed the document where the document triggered it
     outlived: bool = flag()  # the registration that it belongs to has been retired
-    overtaken: bool = flag()  # a step of a later run has landed since
+    overtaken: bool = flag()  # a step of a later run has landed since, on the pair that is held
     tracked: bool = flag()  # there was a pair when it was kicked off; without BRK-9 its step goes by that
 
 
@@ -93,13 +93,23 @@ class Breaker(BreakerSettings):
         run = self.flight[place]
         self.require(run is not None)
         dropped = run.outlived and self.rule("BRK-25")
-        if not dropped and not (run.overtaken and self.kickoff_order):
+        if not dropped and not self.is_overtaken(place):
+            stood = self.stands()
             self.land(run.overwrites, run.tracked)
-            for older in range(self.in_flight):
-                earlier = self.flight[older]
-                if older < place and earlier is not None:
-                    earlier.overtaken = True
+            for other in range(self.in_flight):
+                another = self.flight[other]
+                if another is not None:
+                    another.overtaken = self.pair.held() and (other < place or (another.overtaken and stood))
         self.leave(place)
+
+    def is_overtaken(self, place: int) -> bool:
+        """A step of a later run has landed on the pair that is held now (kickoff_order)."""
+        run = self.flight[place]
+        return run is not None and run.overtaken and self.kickoff_order and self.stands()
+
+    def stands(self) -> bool:
+        """The pair is held, and nothing has ended it; housekeeping may be late."""
+        return self.pair.held() and not self.pair.is_quiet(self) and not self.pair.is_settled(self)
 
     def land(self, overwrites: bool, tracked: bool) -> None:
         """Apply the step that a run is, and set the gate by what stands then."""
@@ -255,8 +265,8 @@ class Breaker(BreakerSettings):
         """A convergence step lifts the backoff, and clears the pair (or lets it settle, as repaired)."""
         if not before.counts(place) or before.echoes_at(place):
             return True
-        forgotten = self.pair.settling.running if self.clear_when_settled else not self.pair.held()
-        return self.gate.over and (forgotten or not before.pair.held())
+        forgotten = self.pair.settling.running if self.clear_when_settled and before.stands() else not self.pair.held()
+        return self.gate.over and forgotten
 
     @step_property("BRK-26", on="commit")
     def what_went_quiet_starts_afresh(self, before: Breaker, place: int) -> bool:
@@ -277,9 +287,9 @@ class Breaker(BreakerSettings):
 
     @step_property(on="commit")
     def older_news_changes_nothing(self, before: Breaker, place: int) -> bool:
-        """A step that was kicked off before one that has landed changes nothing (kickoff_order)."""
+        """A step that was kicked off before the last one of the pair that is held changes nothing (kickoff_order)."""
         run = before.flight[place]
-        return run is None or not run.overtaken or self.pair == before.pair
+        return run is None or not run.overtaken or not before.stands() or self.pair == before.pair
 
     # How a pair ends.
 
@@ -355,7 +365,7 @@ class Breaker(BreakerSettings):
     def counts(self, place: int) -> bool:
         """The run at ``place`` has a step that counts."""
         run = self.flight[place]
-        return run is not None and not run.outlived and not (run.overtaken and self.kickoff_order)
+        return run is not None and not run.outlived and not self.is_overtaken(place)
 
     def echoes_at(self, place: int) -> bool:
         """The run at ``place`` has an echo step that counts."""

@@ -105,6 +105,8 @@ class Pair(Record):
 
     def converge(self, c: BreakerSettings) -> None:
         """The action ran because the document changed, and overwrote nothing: the sides agree on it."""
+        if c.rule("BRK-26") and (self.is_quiet(c) or self.is_settled(c)):
+            self.clear()
         if c.clear_when_settled and self.held():
             self.deadline.clear()
             self.settling.start()

@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from websockets.asyncio.client import ClientConnection, connect
 
 from quiesce.commits import Commit, SetDocument
 from quiesce.protocol import Hello, Watch, WatchSet, encode
@@ -60,6 +59,7 @@ class Measured:
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
     received: int = 0
+    deliveries: int = 0
     cpu: float = 0.0
     rss_mb: float = 0.0
 
@@ -68,11 +68,12 @@ class Measured:
         cuts = statistics.quantiles(self.latencies, n=100) if len(self.latencies) > 2 else [float("nan")] * 99
         return (
             f"{name:<44}{self.commits / self.seconds:>9.0f}{self.received / self.seconds:>10.0f}"
+            f"{self.deliveries / self.seconds:>10.0f}"
             f"{cuts[49]:>9.1f}{cuts[98]:>9.1f}{100 * self.cpu / self.seconds:>7.0f}%{self.rss_mb:>8.0f}"
         )
 
 
-HEAD = f"{'':<44}{'commits/s':>9}{'frames/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'CPU':>8}{'MB':>8}"
+HEAD = f"{'':<44}{'commits/s':>9}{'frames/s':>10}{'docs/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'CPU':>8}{'MB':>8}"
 
 
 def free_port() -> int:
@@ -116,48 +117,87 @@ def store(directory: Path, *, profiled: bool = False) -> tuple[Process, int]:
     return Process([sys.executable, "-c", PROFILED if profiled else SERVE, *arguments], "quiesce serves"), port
 
 
-class Session:
-    """A client with as little in it as will do: it stamps what it writes, and reads stamps off what it gets."""
+class Session(asyncio.Protocol):
+    """A WebSocket client with as little in it as will do, so that what is measured is the server.
+
+    It stamps what it writes, and reads the stamps off what it gets; frames are sent with a mask of zeros.
+    """
 
     def __init__(self, index: int, space: str, size: int, run: Run) -> None:
         self.index, self.space, self.size, self.run = index, space, size, run
         self.local = 0
-        self.socket: ClientConnection | None = None
+        self.transport: asyncio.Transport | None = None
         self.decided = asyncio.Event()
+        self._answers: asyncio.Queue[bytes] = asyncio.Queue()
+        self._greeting = True
+        self._buffer = bytearray()
 
     async def open(self, port: int) -> None:
         """Connect, greet and watch."""
-        self.socket = await connect(f"ws://127.0.0.1:{port}/sync", compression=None, max_size=None, ping_interval=None)
-        await self.socket.send(encode(Hello(self.space, f"p{self.index}")), text=True)
-        await self.socket.recv()
-        await self.socket.send(encode(WatchSet(1, (Watch("", prefix=True),))), text=True)
-        await self.socket.recv()
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_connection(lambda: self, "127.0.0.1", port)
+        self.transport = transport
+        transport.write(
+            b"GET /sync HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        await self._answers.get()  # frames may follow only the answer to the upgrade
+        for message in (Hello(self.space, f"p{self.index}"), WatchSet(1, (Watch("", prefix=True),))):
+            self.send(encode(message))
+            await self._answers.get()
 
-    async def listen(self) -> None:
-        """Take everything; note how old it is."""
-        assert self.socket is not None
-        while True:
-            data = await self.socket.recv(decode=False)
-            if data.startswith(b'{"type":"verdict"'):
-                self.decided.set()
-                continue
-            place = data.find(STAMP)
+    def send(self, data: bytes) -> None:
+        """One text frame."""
+        assert self.transport is not None
+        size = len(data)
+        if size < 126:
+            head = bytes((0x81, 0x80 | size))
+        elif size < 65_536:
+            head = bytes((0x81, 0xFE)) + size.to_bytes(2, "big")
+        else:
+            head = bytes((0x81, 0xFF)) + size.to_bytes(8, "big")
+        self.transport.write(head + b"\0\0\0\0" + data)
+
+    def data_received(self, data: bytes) -> None:
+        """Cut frames off what has come."""
+        buffer = self._buffer
+        buffer += data
+        if self._greeting:
+            end = buffer.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            del buffer[: end + 4]
+            self._greeting = False
+            self._answers.put_nowait(b"")
+        while len(buffer) >= 2:
+            size, start = buffer[1] & 0x7F, 2
+            if size == 126:
+                size, start = int.from_bytes(buffer[2:4], "big"), 4
+            elif size == 127:
+                size, start = int.from_bytes(buffer[2:10], "big"), 10
+            if len(buffer) < start + size or (start > 2 and len(buffer) < start):
+                return
+            if buffer[0] & 0x0F == 1:
+                self._message(bytes(buffer[start : start + size]))
+            del buffer[: start + size]
+
+    def _message(self, data: bytes) -> None:
+        if data.startswith(b'{"type":"verdict"'):
+            self.decided.set()
+        elif not self.run.begun:
+            self._answers.put_nowait(data)
+        else:
             self.run.received += 1
-            if place >= 0:
-                end = data.find(b",", place)
-                self.run.latency(float(data[place + len(STAMP) : end]))
+            self.run.take_stamps(data)
 
     async def write(self) -> None:
         """Commit, wait for the verdict, again."""
-        assert self.socket is not None
         filler = "x" * self.size
         while not self.run.over:
             self.local += 1
             value = {"at": time.perf_counter(), "of": self.index, "filler": filler}
             self.decided.clear()
-            await self.socket.send(
-                encode(Commit(self.local, operations=(SetDocument(f"d{self.index}", value),))), text=True
-            )
+            self.send(encode(Commit(self.local, operations=(SetDocument(f"d{self.index}", value),))))
             await self.decided.wait()
             self.run.commits += 1
 
@@ -166,27 +206,42 @@ class Run:
     """One measurement: sessions, some of which write."""
 
     def __init__(self) -> None:
+        self.begun = False
         self.over = False
         self.counting = False
         self.commits = 0
         self.received = 0
+        self.deliveries = 0
         self.latencies: list[float] = []
 
-    def latency(self, sent: float) -> None:
-        """A peer holds what was sent then."""
-        if self.counting and len(self.latencies) < 400_000:
-            self.latencies.append((time.perf_counter() - sent) * 1000)
+    def take_stamps(self, data: bytes) -> int:
+        """Note the age of everything that came; returns where the last stamp ended."""
+        place = end = 0
+        now = time.perf_counter()
+        while (place := data.find(STAMP, place)) >= 0 and (stop := data.find(b",", place)) >= 0:
+            self.deliveries += 1
+            if self.counting and len(self.latencies) < 400_000:
+                self.latencies.append((now - float(data[place + len(STAMP) : stop])) * 1000)
+            place = end = stop
+        return end
 
 
 async def measure(run: Run, tasks: list[asyncio.Task[Any]], server: Process, seconds: float) -> Measured:
     """Let it warm up, then count."""
     await asyncio.sleep(seconds / 4)
     run.counting = True
-    commits, received, cpu, began = run.commits, run.received, server.cpu_seconds(), time.perf_counter()
+    commits, received, deliveries = run.commits, run.received, run.deliveries
+    cpu, began = server.cpu_seconds(), time.perf_counter()
     await asyncio.sleep(seconds)
     took = time.perf_counter() - began
     measured = Measured(
-        run.commits - commits, took, run.latencies, run.received - received, server.cpu_seconds() - cpu, server.rss_mb()
+        run.commits - commits,
+        took,
+        run.latencies,
+        run.received - received,
+        run.deliveries - deliveries,
+        server.cpu_seconds() - cpu,
+        server.rss_mb(),
     )
     run.over = True
     for task in tasks:
@@ -205,12 +260,12 @@ async def with_store(
         made = [Session(index, f"s{index % spaces}", size, run) for index in range(sessions)]
         for start in range(0, sessions, 50):
             await asyncio.gather(*(session.open(port) for session in made[start : start + 50]))
-        tasks = [asyncio.create_task(session.listen()) for session in made]
-        tasks += [asyncio.create_task(session.write()) for session in made[:writers]]
+        run.begun = True
+        tasks = [asyncio.create_task(session.write()) for session in made[:writers]]
         measured = await measure(run, tasks, server, seconds)
         for session in made:
-            if session.socket is not None:
-                session.socket.transport.abort()
+            if session.transport is not None:
+                session.transport.abort()
         return measured
     finally:
         server.stop()
@@ -230,12 +285,9 @@ class Subscriber(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         data = self._rest + data
-        place = 0
-        while (place := data.find(STAMP, place)) >= 0 and (end := data.find(b",", place)) >= 0:
-            self.run.received += 1
-            self.run.latency(float(data[place + len(STAMP) : end]))
-            place = end
-        self._rest = data[-40:] if place < 0 and STAMP not in data[-40:] else b""
+        self.run.received += 1
+        end = self.run.take_stamps(data)
+        self._rest = data[max(end, len(data) - 40) :]
 
 
 async def with_redis(sessions: int, writers: int, size: int, seconds: float) -> Measured:
@@ -316,8 +368,8 @@ async def table(directory: Path, seconds: float) -> None:
                 if redis and spaces == 1:
                     beside = await with_redis(sessions, writers, size, seconds)
                     print(beside.row("  Redis publish and subscribe"), flush=True)
-                    frames = measured.received / measured.seconds / max(1.0, beside.received / beside.seconds)
-                    print(f"  frames against Redis: {frames:.2f} times", flush=True)
+                    ratio = measured.deliveries / measured.seconds / max(1.0, beside.deliveries / beside.seconds)
+                    print(f"  documents delivered, against Redis: {ratio:.2f} times", flush=True)
                 shutil.rmtree(place)
 
 

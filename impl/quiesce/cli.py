@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from pathlib import Path as FilePath
@@ -127,7 +126,7 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"quiesce serves {directory} on ws://{shown}:{listener.getsockname()[1]}/sync", nl=True)
     server = uvicorn.Server(uvicorn_config(app, settings))
-    asyncio.run(server.serve(sockets=[listener]))
+    server.run(sockets=[listener])  # on uvloop, where that is installed
 
 
 @click.command()

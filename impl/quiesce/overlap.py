@@ -11,6 +11,7 @@ touched; a whole-document write touches everything. For a read at ``p``:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import msgspec
 
@@ -64,7 +65,7 @@ def apply_edits(before: Json, edits: Iterable[Edit]) -> tuple[Json, Touched]:
 
 
 def _size(container: object) -> int:
-    return len(container) if isinstance(container, dict | list | tuple) else -1
+    return len(cast("Sequence[object]", container)) if isinstance(container, dict | list | tuple) else -1
 
 
 def explain(path: Path, seq: int, later: int) -> str:

@@ -6,7 +6,8 @@ either side may be newer; an unknown message type is answered with an error and 
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -229,12 +230,13 @@ def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
     """
     level: list[Any] = [value]
     for _ in range(limit):
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ())
-            if isinstance(child, dict | list)
-        ]
+        level = [child for parent in level for child in _members(parent) if isinstance(child, dict | list)]
         if not level:
             return False
     return True
+
+
+def _members(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()

@@ -18,6 +18,7 @@ import jwt
 from quiesce.address import Identity, Scope
 from quiesce.clock import Clock
 
+_jwt: Any = jwt  # typed loosely by the library
 ALGORITHM: Final = "HS256"
 AUDIENCE: Final = "quiesce"
 MIN_KEY_BYTES: Final = 32
@@ -80,7 +81,7 @@ class TokenAuthenticator:
         """What the token says. Raises ``AccessDenied`` with code ``unauthenticated`` or ``token-expired``."""
         for key in self.keys:
             try:
-                payload: dict[str, Any] = jwt.decode(
+                payload: dict[str, Any] = _jwt.decode(
                     token,
                     key,
                     algorithms=[ALGORITHM],
@@ -166,7 +167,7 @@ def make_token(
     }
     if observe:
         payload["observe"] = True
-    return jwt.encode(payload, key, algorithm=ALGORITHM)
+    return _jwt.encode(payload, key, algorithm=ALGORITHM)
 
 
 def load_keys(path: FilePath) -> list[bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -147,7 +147,7 @@ def application(hub: Hub, authenticator: Authenticator, *, threads: int = 4, loo
     where a token proves nothing, and any page in a browser could reach this machine)."""
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         pump = Pump(hub, threads)
         ticking = asyncio.create_task(_tick(hub))
         yield
@@ -201,5 +201,6 @@ def application(hub: Hub, authenticator: Authenticator, *, threads: int = 4, loo
 
 
 def _from_here(scope: Scope) -> bool:
-    origin = dict(scope["headers"]).get(b"origin")
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    origin = headers.get(b"origin")
     return origin is None or urlsplit(origin.decode("latin-1")).hostname in LOOPBACK_NAMES

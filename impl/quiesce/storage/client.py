@@ -159,6 +159,11 @@ class Client:
         self._end(Problem("bye", "closed by its owner", fatal=True))
 
     @property
+    def ended(self) -> bool:
+        """Whether the session is over for good."""
+        return self.phase is Phase.ENDED
+
+    @property
     def unsettled(self) -> int:
         """Commits whose outcome the replica does not show yet."""
         return len(self.replica.layers)

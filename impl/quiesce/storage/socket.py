@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
@@ -40,7 +40,7 @@ class SocketSession:
     async def run(self) -> None:
         """Connect, and again whenever the connection is lost, until the session ends."""
         pause = FIRST_PAUSE_MS
-        while self.client.phase is not Phase.ENDED:
+        while not self.client.ended:
             try:
                 async with connect(self._url, compression=None, max_size=None, open_timeout=10) as socket:
                     if await self._converse(socket):
@@ -50,7 +50,7 @@ class SocketSession:
             except (OSError, InvalidHandshake, TimeoutError, WebSocketException):
                 pass  # tried again below
             wait = self.client.reconnect_after_ms
-            if wait is None or self.client.phase is Phase.ENDED:
+            if wait is None or self.client.ended:
                 return
             await asyncio.sleep(max(wait, pause * (0.5 + self._jitter() / 2)) / 1000)
             pause = min(LONGEST_PAUSE_MS, pause * 2)
@@ -111,7 +111,7 @@ class SocketSession:
 
 
 @contextlib.asynccontextmanager
-async def session(url: str, space: str, token: str, counts: Counts | None = None) -> AsyncIterator[SocketSession]:
+async def session(url: str, space: str, token: str, counts: Counts | None = None) -> AsyncGenerator[SocketSession]:
     """A session with the server at ``url`` (``ws://host:port/sync``), connected in the background, closed
     at the end.
     """

@@ -5,11 +5,12 @@ domain is not either: that is a fault of the model as it then is, and no promise
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from types import MappingProxyType
 
-from .job import BUILT_IN, Job, Runner, Watcher
+from .job import BUILT_IN, Job, Runner, Watcher, properties_of
 from .machines import instance
 from .problems import Problem, unknown
 from .relation.relation import Site
@@ -50,12 +51,19 @@ class Ablation:
         return bool(self.kills)
 
 
-def ablate(job: Job, runner: Runner, rules: Sequence[str] = (), watcher: Watcher | None = None) -> Iterator[Ablation]:
-    """Run the job once for each rule with that rule off; ``rules`` are those asked for, or else all of the
-    machine's.
+def ablate(
+    job: Job,
+    runner: Runner,
+    rules: Sequence[str] = (),
+    watcher: Watcher | None = None,
+    named: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Iterator[Ablation]:
+    """Run the job once for each rule with that rule off; ``rules`` are those asked for, or else all of the machine's.
 
-    What fails even with every rule in force is no kill. Raises :class:`Problem` for a rule that the machine
-    has not."""
+    ``named`` has the properties that are expected to fail without a rule: they are tried first, by themselves, and
+    the others only if none of them fails. What fails even with every rule in force is no kill. Raises
+    :class:`Problem` for a rule that the machine has not.
+    """
     sites = rule_sites(instance(job.machine, job.scope))
     for rule in rules:
         if rule not in sites:
@@ -63,8 +71,16 @@ def ablate(job: Job, runner: Runner, rules: Sequence[str] = (), watcher: Watcher
     baseline = {verdict.property for verdict in runner(job, watcher).verdicts if failed(verdict)}
     for rule in rules or sites:
         begun = perf_counter()
-        verdicts = runner(replace(job, without=(*job.without, rule)), watcher).verdicts
-        yield ablation(rule, sites[rule], verdicts, baseline, perf_counter() - begun)
+        off = replace(job, without=(*job.without, rule))
+        known = tuple(name for name in named.get(rule, ()) if name in properties_of(job.machine))
+        found: Ablation | None = None
+        if known:
+            verdicts = runner(replace(off, properties=known), watcher).verdicts
+            found = ablation(rule, sites[rule], verdicts, baseline, perf_counter() - begun)
+        if found is None or not found.killed:
+            verdicts = runner(off, watcher).verdicts
+            found = ablation(rule, sites[rule], verdicts, baseline, perf_counter() - begun)
+        yield found
 
 
 def ablation(

@@ -27,6 +27,7 @@ class Engine(StrEnum):
     PROVE = "prove"
     BMC = "bmc"
     BRIDGE = "bridge"
+    ABLATE = "ablate"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Job:
-    """``properties`` None means all that the engine can judge. ``k`` None lets induction try upward."""
+    """``properties`` None means all that the engine can judge. ``k`` None lets induction try upward. ``rules`` are
+    those that an ablation switches off, one at a time: all of the machine's, if none are given."""
 
     machine: type[Machine]
     engine: Engine
@@ -54,6 +56,7 @@ class Job:
     lemmas: tuple[str, ...] | None = None
     without_assumptions: tuple[str, ...] = ()
     depth: int | None = None
+    rules: tuple[str, ...] = ()
     limit: Limit = field(default_factory=Limit)
 
 
@@ -99,7 +102,6 @@ def run(job: Job, watcher: Watcher | None = None) -> Answer:
 def asked(job: Job, watcher: Watcher | None) -> Answer:
     machine = instance(job.machine, job.scope, job.without)
     check_names(job)
-    check("rule", job.without, job.machine.__name__, tuple(rule_sites(machine)) if job.without else ())
     match job.engine:
         case Engine.EXPLORE:
             return explored(job, machine, watcher)
@@ -111,6 +113,8 @@ def asked(job: Job, watcher: Watcher | None) -> Answer:
             with_z3("bridging")
             module = engine("bridge", "bridging", "z3")
             return Answer(tuple(module.bridge(machine, symbolic=job.symbolic, **timeout(job.limit))))
+        case Engine.ABLATE:
+            raise ValueError("an ablation is many questions: see quiesce_checks.ablate")
 
 
 def explored(job: Job, machine: Machine, watcher: Watcher | None) -> Answer:
@@ -177,6 +181,13 @@ def check_names(job: Job) -> None:
     check("property", job.lemmas or (), owner, properties_of(job.machine))
     assumptions = [name for name, info in all_marked(job.machine) if kind_of(info) == "assumption"]
     check("assumption", job.without_assumptions, owner, assumptions)
+
+
+def check_rules(job: Job) -> None:
+    """Every rule that the job switches off is one that the machine's source names. Reads the whole source."""
+    asked = (*job.without, *job.rules)
+    if asked:
+        check("rule", asked, job.machine.__name__, tuple(rule_sites(instance(job.machine, job.scope))))
 
 
 def kind_of(info: Any) -> str:

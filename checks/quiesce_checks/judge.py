@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from time import perf_counter
 
+from . import need
 from .exits import Exit, worst
-from .job import Runner, Watcher
+from .job import Engine, Runner, Watcher
 from .machines import instance
 from .problems import Problem
 from .report.figures import plural
+from .rules import read_rules
 from .suite import Check
 from .trace import Trace
 from .verdict import Outcome, Statistics, Verdict
@@ -110,6 +112,8 @@ def run_check(check: Check, runner: Runner, watcher: Watcher | None = None, *, u
     """
     begun = perf_counter()
     try:
+        if check.job.engine is Engine.ABLATE:
+            return Result(check, ablated(check, runner, watcher), perf_counter() - begun)
         answer = runner(check.job, watcher)
         judged = tuple(judge(check, verdict, update_witness) for verdict in answer.verdicts if counts(check, verdict))
     except Problem as problem:
@@ -118,6 +122,18 @@ def run_check(check: Check, runner: Runner, watcher: Watcher | None = None, *, u
         problem = Problem("the engine had nothing to judge here", exit=Exit.VACUOUS)
         return Result(check, (), perf_counter() - begun, problem=problem.at(str(check.file), check.line))
     return Result(check, judged, perf_counter() - begun, answer.statistics)
+
+
+def ablated(check: Check, runner: Runner, watcher: Watcher | None) -> tuple[Judged, ...]:
+    """Each rule of an ablation against the tables that lie beside the suite."""
+    rules = {rule.id: rule for rule in read_rules(sorted(check.file.parent.glob("*.md")))}
+    found: list[Judged] = []
+    for verdict, expected, why in need.verdicts(check.job, rules, runner, watcher):
+        judgement = Judgement.AS_EXPECTED if expected else Judgement.SURPRISE
+        if verdict.outcome is Outcome.INCONCLUSIVE:
+            judgement = Judgement.INCONCLUSIVE
+        found.append(Judged(verdict, judgement, why))
+    return tuple(found)
 
 
 def counts(check: Check, verdict: Verdict) -> bool:

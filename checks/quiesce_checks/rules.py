@@ -37,6 +37,11 @@ class Rule:
     properties: tuple[str, ...] = ()
     need: str = ""
 
+    @property
+    def is_redundant(self) -> bool:
+        """Whether the table says that nothing can fail without the rule, and why."""
+        return self.need.lower().startswith("redundant")
+
 
 def read_rules(files: Sequence[Path]) -> tuple[Rule, ...]:
     """All rules of the files, by number."""

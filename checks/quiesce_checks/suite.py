@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from quiesce_model.language.machine import Machine
 
-from .job import Engine, Job, Limit, check_names
+from .job import Engine, Job, Limit, check_names, check_rules
 from .machines import find_machine, instance
 from .problems import Problem, unknown
 from .verdict import Outcome
@@ -70,6 +70,7 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "symbolic": ("a list of constants' names", lambda value: is_names(value)),
     "k": ("a whole number from 1", lambda value: is_count(value)),
     "lemmas": ("a list of properties' names", lambda value: is_names(value)),
+    "rules": ("a list of rule ids", lambda value: is_names(value)),
     "without": ("a list of rule ids", lambda value: is_names(value)),
     "without_assumptions": ("a list of assumptions' names", lambda value: is_names(value)),
     "depth": ("a whole number from 1", lambda value: is_count(value)),
@@ -81,6 +82,7 @@ OF_ENGINE: Mapping[Engine, tuple[str, ...]] = {
     Engine.PROVE: ("symbolic", "k", "lemmas", "without_assumptions"),
     Engine.BMC: ("symbolic", "depth", "without_assumptions"),
     Engine.BRIDGE: ("symbolic",),
+    Engine.ABLATE: ("rules",),
 }
 """Keys that only some engines take."""
 
@@ -160,6 +162,7 @@ def read_check(
         scope=entry.get("scope", {}),
         properties=tuple(entry["properties"]) if "properties" in entry else None,
         without=tuple(entry.get("without", ())),
+        rules=tuple(entry.get("rules", ())),
         symbolic=tuple(entry.get("symbolic", ())),
         k=entry.get("k"),
         lemmas=tuple(entry["lemmas"]) if "lemmas" in entry else None,
@@ -217,16 +220,19 @@ def validate(check: Check, position: int, lines: Lines) -> None:
         raise lines.problem(problem.text, position, "scope") from None
     try:
         check_names(job)
+        check_rules(job)
     except Problem as problem:
         named = next(
             (
                 key
-                for key in ("properties", "lemmas", "symbolic", "without_assumptions")
+                for key in ("properties", "lemmas", "symbolic", "without_assumptions", "without", "rules")
                 if any(f"'{name}'" in problem.text for name in getattr(job, key) or ())
             ),
             None,
         )
         raise lines.problem(problem.text, position, named) from None
+    if job.engine is Engine.ABLATE and "expect" in lines.keys_of(position):
+        raise lines.problem("what an ablation has to find stands in the table of its rules", position, "expect")
     if check.witness is not None and check.expect is not Outcome.VIOLATED:
         raise lines.problem('a witness belongs to an entry with expect = "violated"', position, "witness")
     if check.witness is not None and len(job.properties or ()) != 1:
@@ -257,6 +263,12 @@ class Lines:
                 if re.match(rf"\s*\[\[?\s*(check\.)?{re.escape(key)}\s*\]", self.lines[number]):
                     return number + 1
         return None if entry is None else first + 1
+
+    def keys_of(self, entry: int) -> set[str]:
+        """The keys that an entry's own lines begin with."""
+        first, last = self.blocks[entry] if entry < len(self.blocks) else (0, 0)
+        found = (re.match(r"\s*(\w+)\s*=", line) for line in self.lines[first:last])
+        return {match[1] for match in found if match}
 
     def problem(self, text: str, entry: int | None, key: str | None) -> Problem:
         return Problem(text, file=str(self.file), line=self.of(entry, key))

@@ -10,7 +10,7 @@ import click
 from quiesce_model.language.machine import Machine
 
 from ..exits import OF_OUTCOME, Exit, worst
-from ..job import Answer, Engine, Job, Limit, run
+from ..job import Answer, Engine, Job, Limit, check_rules, run
 from ..machines import short_name, shown
 from ..report.data import statistics_data, verdict_data
 from ..report.verdicts import Group, group_lines, line_of, statistics_lines
@@ -134,6 +134,7 @@ def view(asked: dict[str, Any]) -> dict[str, Any]:
 
 def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
     """Ask, save the traces, and print what came out."""
+    check_rules(job)
     progress = Progress()
     with interruptible() as interruption:
         try:

@@ -18,7 +18,6 @@ from ..job import Engine, Job, Limit, run
 from ..machines import instance, shipped, short_name
 from ..problems import Problem, unknown
 from ..relation.relation import Site
-from ..report.check import is_redundant
 from ..report.counterexample import counterexample
 from ..report.data import trace_data
 from ..report.figures import plural, seconds
@@ -128,7 +127,7 @@ def ablate(
             found.append(ablation)
             if interruption.came:
                 break
-    redundant = {rule.id for rule in read_rules(find_tables(Path.cwd())) if is_redundant(rule)}
+    redundant = {rule.id for rule in read_rules(find_tables(Path.cwd())) if rule.is_redundant}
     exit = worst(exit_of(ablation, redundant) for ablation in found)
     if interruption.came:
         exit = Exit.INTERRUPTED
@@ -192,7 +191,7 @@ def why(rule: str, chosen: type[Machine] | None, full: bool, show: Any, hide: An
         finally:
             progress.clear()
     exit = Exit.AS_EXPECTED if found is not None else Exit.VACUOUS
-    if rule in known and is_redundant(known[rule]):
+    if rule in known and known[rule].is_redundant:
         exit = Exit.AS_EXPECTED
     if interruption.came:
         exit = Exit.INTERRUPTED
@@ -250,6 +249,8 @@ def jobs(rule: str, suites: Sequence[Suite], candidates: Sequence[type[Machine]]
     for suite in suites:
         for check in suite.checks:
             job = check.job
+            if job.engine is Engine.ABLATE and job.machine in candidates and concerns(job, rule):
+                yield replace(job, engine=Engine.EXPLORE, rules=(), limit=limit)
             if (
                 job.without == (rule,)
                 and check.expect is Outcome.VIOLATED
@@ -260,3 +261,7 @@ def jobs(rule: str, suites: Sequence[Suite], candidates: Sequence[type[Machine]]
     for machine in candidates:
         if rule in rule_sites(instance(machine, {})):
             yield Job(machine, Engine.EXPLORE, limit=limit)
+
+
+def concerns(job: Job, rule: str) -> bool:
+    return rule in (job.rules or rule_sites(instance(job.machine, job.scope)))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..job import Engine
 from ..judge import Judged, Judgement, Result, Summary
 from ..machines import short_name, shown
+from ..need import WITHOUT
 from ..rules import Rule
 from ..suite import Check
 from ..verdict import Outcome, Verdict
 from .figures import plural, seconds
 from .page import Page, flow
 from .verdicts import TONES, Group, Line, how_of
+
+NEED = {Outcome.VIOLATED: "needed", Outcome.HOLDS: "unneeded"}
+"""What an ablation's outcome says of a rule."""
 
 
 def entry_group(result: Result) -> Group:
@@ -31,15 +35,19 @@ def judged_line(check: Check, item: Judged) -> Line:
     expected = item.judgement is Judgement.AS_EXPECTED
     how = how_of(verdict)
     own: tuple[str, ...] = ()
-    if expected and verdict.outcome is Outcome.VIOLATED:
+    word = verdict.outcome.value
+    if check.job.engine is Engine.ABLATE:
+        word = NEED.get(verdict.outcome, word)
+        own, how = ((verdict.how,) if expected else (item.why, verdict.how)), ()
+    elif expected and verdict.outcome is Outcome.VIOLATED:
         own = (f"as expected: {item.why or steps_of(verdict)}",)
         how = tuple(part for part in how if not part.startswith("shortest "))
     elif not expected:
         own = (item.why, *verdict.notes[: verdict.outcome is Outcome.VACUOUS])
-    if check.job.engine is Engine.EXPLORE and (check.job.scope or check.job.without):
+    if check.job.engine in (Engine.EXPLORE, Engine.ABLATE) and (check.job.scope or check.job.without):
         how = (*how, setting(check))
     tone = "good" if expected else "bad" if item.judgement is Judgement.SURPRISE else TONES[verdict.outcome]
-    return Line(verdict.property, verdict.outcome.value, tone, own, how, surprise=not expected)
+    return Line(verdict.property, word, tone, own, how, surprise=not expected)
 
 
 def steps_of(verdict: Verdict) -> str:
@@ -66,25 +74,22 @@ class Coverage:
 
 
 def coverage_of(results: Iterable[Result], rules: Sequence[Rule]) -> Coverage:
-    """A rule is checked if an entry without it gave the violation that it must, or its table says why none
-    can.
-    """
-    shown_needed = {
-        rule
-        for result in results
-        for rule in result.check.job.without
-        if len(result.check.job.without) == 1
-        and result.check.expect is Outcome.VIOLATED
-        and result.judged
-        and all(item.judgement is Judgement.AS_EXPECTED for item in result.judged)
-    }
-    missing = tuple(rule.id for rule in rules if rule.id not in shown_needed and not is_redundant(rule))
+    """A rule is checked if it was switched off and what must fail failed, or its table says why nothing can."""
+    shown_needed = {rule for result in results for rule in needed_in(result)}
+    missing = tuple(rule.id for rule in rules if rule.id not in shown_needed and not rule.is_redundant)
     return Coverage(len(rules), len(rules) - len(missing), missing)
 
 
-def is_redundant(rule: Rule) -> bool:
-    """Whether the table says that nothing can fail without the rule, and why."""
-    return rule.need.lower().startswith(("redundant", "none", "not in the model"))
+def needed_in(result: Result) -> Iterator[str]:
+    """The rules that an entry shows to be needed: each rule of an ablation; the one rule that is switched off where a
+    violation is expected."""
+    job = result.check.job
+    expected = [item for item in result.judged if item.judgement is Judgement.AS_EXPECTED]
+    if job.engine is Engine.ABLATE:
+        violated = [item for item in expected if item.verdict.outcome is Outcome.VIOLATED]
+        yield from (item.verdict.property.removeprefix(WITHOUT) for item in violated)
+    elif len(job.without) == 1 and result.check.expect is Outcome.VIOLATED and len(expected) == len(result.judged) > 0:
+        yield job.without[0]
 
 
 def summary_lines(totals: Summary, covered: Coverage | None, page: Page) -> list[str]:

@@ -72,9 +72,18 @@ def group_lines(group: Group, page: Page, *, told: bool = True) -> list[str]:
         lines += [f"    {page.tone(line, 'dim')}" for line in words("; ".join(common), page.width - 4)]
     outcome = max(OUTCOME, *(wide(line.outcome) for line in group.lines))
     names = max((wide(line.property) for line in group.lines), default=0)
+    before: tuple[str, ...] = ()
     for line in group.lines:
-        lines += property_lines(line, common, outcome, names, page)
+        lines += property_lines(line, rest_of(line, common, before), outcome, names, page)
+        before = line.how
     return lines
+
+
+def rest_of(line: Line, common: Sequence[str], before: Sequence[str]) -> str:
+    """What is left to say of a property: not what the group has in common, nor what was just said of another."""
+    rest = [part for part in line.how if part not in common]
+    new = [part for part in rest if part.startswith(SPECIAL) or part not in before]
+    return "; ".join([*line.own, *(new or (["same"] if rest else []))])
 
 
 def heading(group: Group, page: Page) -> str:
@@ -92,11 +101,10 @@ def shared(lines: Sequence[Line]) -> list[str]:
     return [part for part in first.how if not part.startswith(SPECIAL) and all(part in line.how for line in others)]
 
 
-def property_lines(line: Line, common: Sequence[str], outcome: int, names: int, page: Page) -> list[str]:
+def property_lines(line: Line, rest: str, outcome: int, names: int, page: Page) -> list[str]:
     mark = page.tone("✗", "bad") if line.surprise else " "
     lead = f"{mark} {page.tone(pad(line.outcome, outcome), line.tone)}  "
     left = wide(lead)
-    rest = "; ".join([*line.own, *(part for part in line.how if part not in common)])
     if not rest:
         return [lead + line.property]
     room = page.width - left - names - 2

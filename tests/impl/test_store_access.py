@@ -32,6 +32,7 @@ from quiesce.protocol import Have, Problem, Resume, Watch, WatchSet, Window, enc
 from quiesce.server.access import AccessDenied, Grant, TokenAuthenticator, load_keys, make_token
 from quiesce.server.limits import Limits
 from quiesce.server.serve import Misconfigured, Settings, authenticator_for, database_path, is_loopback
+from quiesce.storage.client import Client, Phase
 from quiesce.values import value_hash
 
 KEY, OLD_KEY, FOREIGN_KEY = b"k" * 32, b"o" * 32, b"f" * 32
@@ -107,6 +108,32 @@ def test_a_token_expires_before_and_during_a_connection(guarded: World) -> None:
     guarded.hub.tick()
     assert idle.connection.closing is not None
     assert idle.connection.closing.code == "token-expired"
+
+
+def test_a_client_renews_its_token_and_otherwise_stops(guarded: World) -> None:
+    tokens = [made(), make_token(KEY, "ann", {"board": Grant()}, now_ms=9e6, lifetime_ms=HOUR)]
+    client = Client("board", lambda: tokens[0], guarded.counts)
+    link = guarded.loop.link(client)
+    link.connect()
+    guarded.settle()
+    session = client.replica.identity.session
+    guarded.clock.advance(HOUR + 1)
+    guarded.hub.tick()
+    guarded.settle()
+    assert not link.connected
+    del tokens[0]
+    link.connect()
+    guarded.settle()
+    assert client.phase is Phase.LIVE
+    assert client.replica.identity.session == session, "the same session, with a newer token"
+    guarded.clock.advance(9e6)
+    guarded.hub.tick()
+    guarded.settle()
+    link.connect()
+    guarded.settle()
+    assert client.phase is Phase.ENDED
+    assert client.problem is not None
+    assert client.problem.code == "token-expired"
 
 
 def test_a_space_that_is_not_granted_is_refused_whether_or_not_it_exists(guarded: World) -> None:

@@ -10,6 +10,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from store_world import World
 
+import quiesce.server.decide
 from quiesce.address import Scope
 from quiesce.commits import Commit, Document, Outcome, Put, Read, SetDocument, Verdict
 from quiesce.commits import PatchDocument as Patch
@@ -143,6 +144,22 @@ def test_a_refused_commit_stays_refused_when_it_is_replayed(world: World) -> Non
     refused = [m for m in ann.ask(doomed) if isinstance(m, Verdict)]
     again = [m for m in ann.ask(doomed) if isinstance(m, Verdict)]
     assert refused == again
+
+
+def test_a_commit_that_nothing_foresaw_is_refused_and_harms_nobody(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, ben = ready(world), ready(world, "ben")
+
+    def fail(*_: Any) -> None:
+        raise RecursionError("planted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(quiesce.server.decide, "_plan", fail)
+        verdict = ann.ask(put(1, "a", 1))[0]
+    assert (verdict.outcome, verdict.code) == (Outcome.TERMINAL, "undecidable")
+    assert ann.ask(put(1, "a", 1))[0] == verdict, "and so it stays"
+    assert ben.ask(put(1, "a", 2))[0].outcome is Outcome.ACCEPTED
 
 
 def test_out_of_order_commits_are_terminal(world: World) -> None:

@@ -112,6 +112,7 @@ def decide(engine: Engine, actor: Actor, commit: Commit, *, max_document_bytes: 
     except _Refused as refused:
         # Not recorded: what has no place in the order must not change what the order holds.
         return Decision(refused.verdict(commit.local_seq, engine.sequence))
+    before = engine.sequence
     try:
         _check_rights(actor, commit)
         _check_preconditions(engine, actor, commit)
@@ -121,6 +122,12 @@ def decide(engine: Engine, actor: Actor, commit: Commit, *, max_document_bytes: 
         decision = _write(engine, commit, plans, max_document_bytes)
     except _Refused as refused:
         decision = Decision(refused.verdict(commit.local_seq, engine.sequence))
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        if engine.sequence != before:
+            raise  # it had begun to write: the whole batch goes
+        # One commit that nothing here foresaw must not take its space down with it, again at every replay.
+        message = f"this commit cannot be decided ({type(error).__name__}): it is refused for good; please report it"
+        decision = Decision(Verdict(commit.local_seq, Outcome.TERMINAL, before, "undecidable", message))
     engine.record(actor.session, digest, decision.verdict)
     return decision
 

@@ -104,7 +104,7 @@ class Hub:
                 del self._principals[connection.claims.principal]
         session = connection.session
         if session is not None:
-            space = self._space_of(session)
+            space = self.spaces.get(connection.space or "")
             if space is not None:
                 space.detach(connection)
                 self.on_work()
@@ -258,6 +258,7 @@ class Hub:
             self.spaces[name] = space
         connection.greeted = True
         connection.hello = hello
+        connection.space = hello.space
         connection.claims = claims
         self._principals[claims.principal] += 1
         connection.on_drained = lambda: self._drained(space, connection)
@@ -269,7 +270,7 @@ class Hub:
             self.on_work()
 
     def _dispatch(self, connection: Connection, session: ServerSession, message: ClientMessage) -> None:
-        space = self._space_of(session)
+        space = self.spaces.get(connection.space or "")
         if space is None:
             return
         if not session.key_confirmed:
@@ -409,12 +410,6 @@ class Hub:
             connection.fail(problem)
         else:
             connection.send(problem)
-
-    def _space_of(self, session: ServerSession) -> Space | None:
-        for space in self.spaces.values():
-            if space.sessions.get(session.id) is session:
-                return space
-        return None
 
 
 def _closing() -> Problem:

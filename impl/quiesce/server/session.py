@@ -28,6 +28,7 @@ class Connection:
         self.opened_ms = opened_ms
         self.claims: Claims | None = None
         self.session: ServerSession | None = None
+        self.space: str | None = None
         self.greeted = False
         self.hello: Hello | None = None
         self.closing: Problem | None = None

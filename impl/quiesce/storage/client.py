@@ -102,6 +102,8 @@ class Client:
         self.on_output = on_output or (lambda: None)
         self._token = token
         self._log = counts.logger("client")
+        self._used = ""
+        self._expired: tuple[str, Problem] | None = None
         self._resume: Resume | None = None
         self._outbox: deque[bytes] = deque()
         self._waiting: deque[Layer] = deque()
@@ -174,11 +176,15 @@ class Client:
         """A transport stands: say hello."""
         if self.phase is Phase.ENDED:
             return
+        self._used = self._token()
+        if self._expired is not None and self._expired[0] == self._used:
+            self._end(self._expired[1])  # the same token would be refused again
+            return
         self.phase = Phase.GREETING
         self.reconnect_after_ms = 0.0
         self._broken = False
         self._outbox.clear()
-        self._send(Hello(self.space, self._token(), resume=self._resume, capabilities=CAPABILITIES))
+        self._send(Hello(self.space, self._used, resume=self._resume, capabilities=CAPABILITIES))
 
     def disconnected(self) -> None:
         """The transport is gone. What was in flight may or may not have arrived."""
@@ -305,6 +311,7 @@ class Client:
             self._break("sent-away", problem.message)
             self.reconnect_after_ms = problem.retry_after_ms
         elif problem.code == "token-expired":
+            self._expired = (self._used, problem)
             self._break("token-expired", problem.message)
         else:
             self._end(problem)

@@ -72,12 +72,19 @@ class BreakerTable(BreakerSettings):
     @action(a="actions", d="documents")
     def forget(self, a: int, d: int) -> None:
         """Housekeeping: a pair whose loop has ended is cleared."""
-        pair = self.node[a].pair[d]
-        self.require(pair.held())
-        self.require(pair.is_quiet(self) or pair.is_settled(self), "BRK-21")
-        pair.clear()
-        self.remove(a, d)
+        self.require(self.node[a].pair[d].held())
+        self.require(self.has_ended(a, d), "BRK-21")
+        self.drop(a, d)
         self.regate(a, d)
+
+    def has_ended(self, a: int, d: int) -> bool:
+        """The pair's loop has ended, whether or not housekeeping has seen it."""
+        pair = self.node[a].pair[d]
+        return pair.is_quiet(self) or pair.is_settled(self)
+
+    def drop(self, a: int, d: int) -> None:
+        self.node[a].pair[d].clear()
+        self.remove(a, d)
 
     @action(a="actions")
     def retire(self, a: int) -> None:
@@ -94,6 +101,8 @@ class BreakerTable(BreakerSettings):
         """Hand an echo step to the pair, which is in the table from then on, as the youngest."""
         node = self.node[a]
         if node.place[d] == 0:
+            if self.rule("BRK-26"):
+                self.drop_what_has_ended()
             if self.held() >= self.capacity and self.rule("BRK-29"):
                 self.evict(self.victim())
             node.place[d] = self.held() + 1
@@ -101,6 +110,13 @@ class BreakerTable(BreakerSettings):
             self.remove(a, d)
             node.place[d] = self.held() + 1
         node.pair[d].echo(self)
+
+    def drop_what_has_ended(self) -> None:
+        """Housekeeping that is late makes no other pair give way."""
+        for a in range(self.actions):
+            for d in range(self.documents):
+                if self.has_ended(a, d):
+                    self.drop(a, d)
 
     def settle(self, a: int, d: int) -> None:
         """Hand a convergence step to the pair, if the table holds it."""
@@ -217,11 +233,13 @@ class BreakerTable(BreakerSettings):
 
     @step_property("BRK-29", on="echo")
     def the_oldest_makes_room(self, before: BreakerTable, a: int, d: int) -> bool:
-        """A pair is evicted only to make room for another, and only the oldest (or the one that the repair says)."""
-        needed = before.node[a].place[d] == 0 and before.held() == self.capacity
+        """A pair gives way only if it has ended, or to make room as the oldest (or the one that the repair says)."""
+        ended = any(before.has_ended(n, e) for n in range(self.actions) for e in range(self.documents))
+        needed = before.node[a].place[d] == 0 and before.held() == self.capacity and not ended
         return all(
             self.node[n].place[e] > 0
             or before.node[n].place[e] == 0
+            or before.has_ended(n, e)
             or (needed and before.node[n].place[e] == before.victim())
             for n in range(self.actions)
             for e in range(self.documents)
@@ -231,7 +249,7 @@ class BreakerTable(BreakerSettings):
     def eviction_spares_the_tripped(self, before: BreakerTable, a: int, d: int) -> bool:
         """A pair that backs off is not evicted while one that has not tripped could be (evict_untripped_first)."""
         lost = any(
-            before.node[n].pair[e].tripped and self.node[n].place[e] == 0
+            before.node[n].pair[e].tripped and self.node[n].place[e] == 0 and not before.has_ended(n, e)
             for n in range(self.actions)
             for e in range(self.documents)
         )

@@ -32,7 +32,8 @@ class Pairing:
     """A model and a subject, and what has to be equal.
 
     ``seen`` are leaves of the model that the subject shows as they are. ``derived`` are observations that are worked
-    out of the machine in a state, ``happened`` of a step and the rows around it (what was reported, what was logged). What is in none of the three is not
+    out of the machine in a state (one with a leaf's name stands for that leaf and is saturated like it), ``happened``
+    of a step and the rows around it (what was reported, what was logged). What is in none of the three is not
     compared: ``hidden`` names those leaves, each with the reason, so that nothing is left out by forgetting.
     ``refusable`` are rules whose guards the subject itself decides: where the model is blocked by one of them, the
     subject has to refuse. ``tick`` is how many milliseconds one unit of the model's time is.
@@ -87,7 +88,7 @@ class Pairing:
             raise Mismatch(
                 f"{self.name}: {', '.join(sorted(ghosts & set(self.seen)))} is a ghost, which no subject has"
             )
-        forgotten = sorted(names - ghosts - set(self.seen) - set(self.hidden))
+        forgotten = sorted(names - ghosts - set(self.seen) - set(self.hidden) - set(self.derived))
         if forgotten:
             raise Mismatch(f"{self.name}: neither seen nor hidden with a reason: {', '.join(forgotten)}")
         difference(self.name, self.described(), self.subject().describe())

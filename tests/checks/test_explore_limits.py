@@ -126,6 +126,19 @@ def test_the_system_refusing_memory_is_inconclusive(monkeypatch: pytest.MonkeyPa
     assert search.run().stop is Stop.MEMORY
 
 
+def test_what_the_system_does_not_let_us_reserve_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sparing(native.Reserve):
+        def __init__(self, size: int) -> None:
+            if size > 4_000_000:
+                raise OSError(12, "Cannot allocate memory")
+            super().__init__(size)
+
+    monkeypatch.setattr(native, "Reserve", Sparing)
+    found = explore(yardstick(SMALL), engine="native", confirm=None)
+    assert found.stop is Stop.EXHAUSTED
+    assert found.statistics.distinct == SMALL.distinct
+
+
 def native_search(read: Relation) -> native.Native:
     problem = program(read)
     watchman = Watchman(problem, Limits(), stop_at_first=False, required=[0], progress=None, started=0.0)

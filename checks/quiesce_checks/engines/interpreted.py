@@ -229,10 +229,22 @@ class Interpreted:
     def result(self, stop: Stop, seconds: float, compiled: float) -> Searched:
         distinct = len(self.states.found)
         return Searched(
-            ENGINE, stop, distinct, self.generated, self.level, distinct - self.expanded, seconds, compiled,
-            self.memory(), self.memory() / max(distinct, 1), tuple(self.found), tuple(self.taken),
-            tuple(self.first_level), self.states, self.graph(distinct),
-        )  # fmt: skip
+            engine=ENGINE,
+            stop=stop,
+            distinct=distinct,
+            generated=self.generated,
+            depth=self.level,
+            queue=distinct - self.expanded,
+            seconds=seconds,
+            compile_seconds=compiled,
+            bytes=self.memory(),
+            bytes_per_state=self.memory() / max(distinct, 1),
+            found=tuple(self.found),
+            taken=tuple(self.taken),
+            first_level=tuple(self.first_level),
+            states=self.states,
+            graph=self.graph(distinct),
+        )
 
     def graph(self, distinct: int) -> Graph | None:
         if not self.keep_graph:

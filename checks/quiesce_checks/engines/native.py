@@ -57,6 +57,20 @@ class PackedStates:
         return int(self.parents[index])
 
 
+def reserved(width: int, possible: int, slack: int) -> tuple[Reserve, Reserve, int]:
+    """Room for states of ``width`` bytes, for their parents, and how many: what the system lets us reserve at all.
+
+    Raises OSError if that is next to nothing.
+    """
+    while True:
+        try:
+            return Reserve(width * (possible + slack)), Reserve(4 * (possible + slack)), possible
+        except (OSError, OverflowError):
+            if possible <= 1 << 16:
+                raise
+            possible //= 2
+
+
 class Native:
     """One search. ``run`` may be called once."""
 
@@ -72,9 +86,7 @@ class Native:
         possible = min(int(INDEXES * TIGHT), max(1, self.memory_limit // self.width)) + slack
         if limits.states is not None:
             possible = min(possible, limits.states + 2 * slack)
-        self.states = Reserve(8 * program.layout.words * (possible + slack))
-        self.parents = Reserve(4 * (possible + slack))
-        self.possible = possible
+        self.states, self.parents, self.possible = reserved(8 * program.layout.words, possible, slack)
         self.bits = FIRST_TABLE
         self.table = Reserve(4 << self.bits)
         self.view = PackedStates(program.layout, self.states, self.parents)
@@ -132,7 +144,7 @@ class Native:
             stop = self.search()
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
-        except MemoryError:
+        except (MemoryError, OSError):  # the system refuses, before our own limit did
             stop = Stop.MEMORY
         return self.result(stop, perf_counter() - begun)
 
@@ -249,10 +261,22 @@ class Native:
         taken = tuple(int(n) for n in self.taken[:moves])
         first = tuple(int(f) or (level if n else 0) for f, n in zip(self.first_level[:moves], taken, strict=True))
         return Searched(
-            ENGINE, stop, count, self.get(Slot.GENERATED) + 1, level, count - self.get(Slot.NEXT), seconds,
-            0.0 if self.code is None else self.code.seconds, self.memory(), self.memory() / count, self.strikes(), taken, first, self.view,
-            self.graph(count),
-        )  # fmt: skip
+            engine=ENGINE,
+            stop=stop,
+            distinct=count,
+            generated=self.get(Slot.GENERATED) + 1,
+            depth=level,
+            queue=count - self.get(Slot.NEXT),
+            seconds=seconds,
+            compile_seconds=0.0 if self.code is None else self.code.seconds,
+            bytes=self.memory(),
+            bytes_per_state=self.memory() / count,
+            found=self.strikes(),
+            taken=taken,
+            first_level=first,
+            states=self.view,
+            graph=self.graph(count),
+        )
 
     def graph(self, count: int) -> Graph | None:
         if not self.kernel.graph:

@@ -1,12 +1,7 @@
-"""Frames for the server to choke on: structured ones from strategies, and what any bytes do to a hub.
-
-``python tests/impl/store_frames.py`` runs the coverage-guided fuzzer atheris on the bytes, if it is installed
-(``pip install atheris``); it takes atheris' own arguments, such as ``-max_total_time=60``.
-"""
+"""Frames for the server to choke on, from strategies: valid ones, valid ones spoilt, and mere bytes."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import msgspec
@@ -111,30 +106,3 @@ FRAMES = st.one_of(
     st.builds(spoilt, MESSAGES.map(encode), st.integers(0, 400), st.integers(0, 1000)),
     st.binary(max_size=40),
 )
-
-
-def main() -> None:
-    """Fuzz with atheris: one session, any bytes."""
-    try:
-        import atheris
-    except ImportError:
-        sys.exit("atheris is not installed here: pip install atheris, then run this again")
-    with atheris.instrument_imports(include=["quiesce"]):
-        from store_world import World
-        from test_store_server import Peer
-
-    def once(data: bytes) -> None:
-        world = World()
-        peer = Peer(world, "ann")
-        peer.welcome()
-        for frame in data.split(b"\n"):
-            world.hub.receive(peer.connection, frame)
-        peer.take()
-        Peer(world, "ben").welcome()
-
-    atheris.Setup(sys.argv, once)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +20,9 @@ from .problems import MissingExtra, Problem, of_model
 from .relation.errors import ModelError
 from .report.data import problem_data
 from .report.problem import problem_lines
+
+NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""A group that was called without a subcommand; its text is the help. Older versions of click have no such class."""
 
 REPORT_TO = "the project's issue tracker"
 
@@ -103,7 +108,12 @@ def run(arguments: Sequence[str]) -> int:
     try:
         ended: Any = cli.main(args=given, prog_name="quiesce", standalone_mode=False)
         return int(ended) if isinstance(ended, int) else 0
+    except BrokenPipeError:
+        return closed_early()
     except click.UsageError as error:
+        if isinstance(error, NO_ARGUMENTS):
+            click.echo(error.format_message())
+            return int(Exit.USAGE)
         return fail(usage_problem(error), as_json)
     except click.ClickException as error:
         return fail(Problem(error.format_message()), as_json)
@@ -119,6 +129,13 @@ def run(arguments: Sequence[str]) -> int:
         if "--traceback" in arguments:
             traceback.print_exc()
         return fail(bug(error), as_json)
+
+
+def closed_early() -> int:
+    """Whoever read the output has read enough: end like a program that the pipe's closing ended."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, suppress(OSError, ValueError):
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return 128 + 13
 
 
 def usage_problem(error: click.UsageError) -> Problem:
@@ -152,3 +169,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -360,6 +360,20 @@ def test_an_interrupted_check_tells_what_is_known(quiesce: Quiesce, monkeypatch:
     assert "interrupted after 1 of 4 entries" in ended.out
 
 
+def test_without_a_subcommand_the_help_is_shown(quiesce: Quiesce):
+    ended = quiesce("")
+    assert (ended.code, ended.err) == (2, "")
+    assert "The main job:" in ended.out
+    assert quiesce("trace").out.startswith("Usage: quiesce trace")
+
+
+def test_a_reader_that_has_read_enough_is_no_failure(tmp_path: Path, quiesce: Quiesce):
+    command = f"{sys.executable} -m quiesce_checks.cli explore lamp.py:Lamp -s lamps=3,most=2 | head -1"
+    ended = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.stdout.startswith("lamp  lamps=3, most=2")
+    assert ended.stderr == ""
+
+
 def test_help_lists_every_command_that_is_there(quiesce: Quiesce):
     ended = quiesce("--help")
     assert ended.code == 0
@@ -414,3 +428,50 @@ def test_a_bare_install_says_what_is_missing(tmp_path: Path, quiesce: Quiesce):
     ended = bare(tmp_path, "prove", "lamp.py:Lamp")
     assert ended.returncode == 2
     assert ended.stderr == "proving needs z3-solver, which is not installed\ntry     pip install 'quiesce[check]'\n"
+
+
+DOCUMENTED = (Path(__file__).parent.parent.parent / "docs" / "command-line.md").read_text(encoding="utf-8")
+COMMANDS = {
+    "`explore`, `prove`, `bmc`": "explore lamp.py:Lamp",
+    "`check`": "check -k enough",
+    "`ablate`": "ablate lamp.py:Lamp",
+    "`rules`": "rules",
+    "`why`": "why LMP-1",
+    "`trace diff`": "trace diff traces/lamp.few_on.itf.json traces/lamp.few_on.itf.json",
+}
+
+
+def documented(row: str) -> str:
+    return next(line for line in DOCUMENTED.splitlines() if line.startswith(f"| {row} |"))
+
+
+@pytest.mark.parametrize("row", COMMANDS)
+def test_the_page_names_every_field_of_an_answer(quiesce: Quiesce, row: str):
+    quiesce("explore lamp.py:Lamp")
+    data = quiesce(f"{COMMANDS[row]} --json").data
+    cell = documented(row).split("{", 1)[1]
+    for name in data:
+        assert f'"{name}"' in cell
+
+
+def test_the_page_names_every_field_of_the_parts(quiesce: Quiesce):
+    check = quiesce("check -k enough --json").data
+    explored = quiesce("explore lamp.py:Lamp --json").data
+    why = quiesce("why LMP-1 --json").data
+    parts = {
+        "VERDICT": explored["verdicts"][0],
+        "STATISTICS": explored["statistics"],
+        "TRACE": explored["verdicts"][0]["trace"],
+        "CHECK": check["checks"][0],
+        "SUMMARY": check["summary"],
+        "ABLATION": why["ablation"],
+        "RULE": why["rule"],
+    }
+    for row, part in parts.items():
+        for name in part:
+            assert f"`{name}`" in documented(row), (row, name)
+
+
+@pytest.mark.parametrize("code", [code for code in cli.Exit])
+def test_the_page_names_every_exit_code(code: cli.Exit):
+    assert f"\n| {int(code)} | " in DOCUMENTED

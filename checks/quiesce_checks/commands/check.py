@@ -25,7 +25,7 @@ from .traces import Look, save_traces, tell_traces
 
 
 @click.command()
-@click.argument("suites", nargs=-1)
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("--tier", type=click.Choice(TIERS), default="default", show_default=True, help="full runs everything.")
 @click.option("-k", "chosen", multiple=True, help="Only entries with this in suite::name or a property's name.")
 @click.option("--update-witness", is_flag=True, help="Write the traces of expected violations anew.")

@@ -28,7 +28,9 @@ class Runner:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.in_flight: Run | None = None
-        """The run whose body is at work, synchronous or awaited."""
+        """The run whose body is at work, or has ended and is not dealt with yet: what changes meanwhile is noted."""
+        self.awaiting = False
+        """Whether its body is awaited."""
         self.unsettled = 0
         """Commits whose fate is not known yet."""
 
@@ -61,6 +63,7 @@ class Runner:
             run.error = error
         else:
             if isinstance(made, Awaitable):
+                self.awaiting = True
                 yield Awaiting(run, made)  # pyright: ignore[reportUnknownArgumentType]
         self.in_flight = None
         run.node.runs += 1

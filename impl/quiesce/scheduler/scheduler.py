@@ -207,7 +207,7 @@ class Scheduler:
         """Do one thing: begin a pass, run one body, or end the pass. None if there is nothing to do now.
 
         After ``Awaiting`` nothing is done until ``body_done``."""
-        if self.runner.in_flight is not None:
+        if self.runner.awaiting:
             return None
         if self._pass is None:
             if not self.tick_queued or self.disposed:
@@ -227,9 +227,9 @@ class Scheduler:
 
     def body_done(self, run: Run, error: BaseException | None = None) -> None:
         """An awaited body has ended. A later end of the same body changes nothing."""
-        if self.runner.in_flight is run:
+        if self.runner.in_flight is run and self.runner.awaiting:
             run.error = error
-            self.runner.in_flight = None
+            self.runner.awaiting = False
             self._outlets.work()
 
     @property

@@ -44,6 +44,7 @@ class Peer:
         self.failures: list[Failure] = []
         self.reports: list[BreakerEvent] = []
         self.on_report: Callable[[BreakerEvent], None] = lambda event: None
+        self.on_step: Callable[[], None] = lambda: None
         self.ran: list[str] = []
         self.body: tuple[Run, Coroutine[Any, Any, Any], Context] | None = None
         self.scheduler = Scheduler(
@@ -95,7 +96,9 @@ class Peer:
     # -- moving
 
     def step(self) -> Step | None:
+        self.on_step()
         step = self.scheduler.step()
+        self.on_step()
         if isinstance(step, Ran):
             self.ran.append(step.run.node.label)
         elif isinstance(step, Awaiting):
@@ -117,12 +120,12 @@ class Peer:
             self.body = None
             self.scheduler.body_done(run, error)
 
-    def run(self) -> bool:
+    def run(self, limit: int = 20_000) -> bool:
         """All steps that there are. Whether there was one."""
-        moved = False
-        while self.step() is not None:
-            moved = True
-        return moved
+        for number in range(limit):
+            if self.step() is None:
+                return number > 0
+        raise RuntimeError(f"the scheduler still has something to do after {limit} steps")
 
     # -- looking
 

@@ -530,3 +530,21 @@ def test_after_dispose_nothing_runs_and_who_waited_is_released(world: Sessions, 
     alice.ran.clear()
     world.advance(10_000)
     assert alice.ran == []
+
+
+def test_a_change_between_a_bodys_end_and_the_next_step_is_not_missed(world: Sessions, alice: Peer) -> None:
+    seen: list[object] = []
+
+    async def slow(run: Run) -> None:
+        seen.append(run.read(IN))
+        await Pause()
+
+    alice.put("in", 1)
+    alice.effect("slow", slow)
+    alice.run()
+    alice.resume()
+    alice.put("in", 2)
+    alice.run()
+    alice.resume()
+    world.settle()
+    assert seen == [1, 2]

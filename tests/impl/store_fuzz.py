@@ -1,7 +1,8 @@
 """Coverage-guided fuzzing of what a server and a client receive, with atheris.
 
-``pip install atheris``, then ``python tests/impl/store_fuzz.py -max_total_time=60``; all arguments are the fuzzer's own.
-It is not among the project's dependencies: the structured fuzzing in ``test_store_frames.py`` needs nothing more.
+``pip install atheris``, then ``python tests/impl/store_fuzz.py -max_total_time=60``; all arguments are the
+fuzzer's own. It is not among the project's dependencies: the structured fuzzing in ``test_store_frames.py``
+needs nothing more.
 """
 
 from __future__ import annotations

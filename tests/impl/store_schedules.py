@@ -17,7 +17,7 @@ from typing import Any
 
 from store_world import World
 
-import quiesce.server.space
+import quiesce.server.batch
 from quiesce.address import Scope
 from quiesce.commits import (
     Commit,
@@ -189,7 +189,7 @@ class Schedule:
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:
-        real = quiesce.server.space.decide
+        real = quiesce.server.batch.decide
 
         def recording(engine: Engine, actor: Actor, commit: Commit, *, max_document_bytes: int) -> Decision:
             decision = real(engine, actor, commit, max_document_bytes=max_document_bytes)
@@ -202,11 +202,11 @@ class Schedule:
                     self.accepted.append(Accepted(actor, commit, decision.verdict.seq))
             return decision
 
-        quiesce.server.space.decide = recording
+        quiesce.server.batch.decide = recording
         try:
             yield
         finally:
-            quiesce.server.space.decide = real
+            quiesce.server.batch.decide = real
 
     def run(self) -> None:
         """Play and finish."""

@@ -13,7 +13,7 @@ from quiesce.server.engine import Engine
 from quiesce.server.hub import Hub
 from quiesce.server.limits import Limits
 from quiesce.server.memory import MemoryEngine
-from quiesce.server.space import Surroundings
+from quiesce.server.surroundings import Surroundings
 from quiesce.server.tally import Tally
 from quiesce.storage.client import Client
 from quiesce.storage.loopback import Link, Loopback
@@ -40,9 +40,7 @@ class World:
         """Memory that outlives the space object, as a disk does."""
         return self.engines.setdefault(space, MemoryEngine())
 
-    def client(
-        self, token: str, space: str = "board", *watches: Watch, connect: bool = True
-    ) -> tuple[Client, Link]:
+    def client(self, token: str, space: str = "board", *watches: Watch, connect: bool = True) -> tuple[Client, Link]:
         """A client that watches everything (or what is given), connected and settled unless told
         otherwise.
         """
@@ -57,4 +55,3 @@ class World:
     def settle(self) -> None:
         """Deliver and decide until nothing moves."""
         self.loop.settle()
-

@@ -12,7 +12,7 @@ from store_schedules import Schedule
 
 import quiesce.overlap
 import quiesce.server.decide
-import quiesce.server.space
+import quiesce.server.windows
 import quiesce.storage.replica
 from quiesce.server.engine import Retention
 from quiesce.server.memory import MemoryEngine
@@ -119,8 +119,8 @@ def test_eliding_too_much_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(self: Any, session: Any, key: Any, soles: Any, frames: Any) -> bool:
         return real(self, session, key, soles, frames) and not (key in soles and soles[key][0] is session)
 
-    real = quiesce.server.space.Space._to_send
-    monkeypatch.setattr(quiesce.server.space.Space, "_to_send", wrong)
+    real = quiesce.server.windows.Windows.needs
+    monkeypatch.setattr(quiesce.server.windows.Windows, "needs", wrong)
     with pytest.raises(AssertionError):
         play(range(300))
 

@@ -27,10 +27,10 @@ from quiesce.protocol import (
     decode_server,
     encode,
 )
+from quiesce.server.batch import ForgetJob
 from quiesce.server.health import stats
 from quiesce.server.metrics import register
 from quiesce.server.session import Connection
-from quiesce.server.space import ForgetJob
 from quiesce.storage.client import Client, Phase
 
 EVERYTHING = (Watch("", prefix=True),)

@@ -21,10 +21,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from quiesce.protocol import CLOSE_CODES
 from quiesce.server.access import AccessDenied, Authenticator
+from quiesce.server.batch import Batch, Results
 from quiesce.server.health import PAGE, stats
 from quiesce.server.hub import Hub
 from quiesce.server.session import Connection
-from quiesce.server.space import Batch, Results, Space
+from quiesce.server.space import Space
 
 TICK_S: Final = 1.0
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -26,10 +26,12 @@ from quiesce.protocol import (
     too_deep,
 )
 from quiesce.server.access import AccessDenied, Authenticator
+from quiesce.server.batch import CommitJob, ForgetJob, OpenJob, SeenJob, WatchJob
 from quiesce.server.engine import Engine
 from quiesce.server.limits import Bucket
 from quiesce.server.session import Connection, FiledReport, ServerSession
-from quiesce.server.space import CommitJob, ForgetJob, OpenJob, SeenJob, Space, Surroundings, WatchJob
+from quiesce.server.space import Space
+from quiesce.server.surroundings import Surroundings
 
 IDLE_SPACE_MS = 60_000.0
 """A space that nobody uses is closed after this long."""
@@ -181,7 +183,7 @@ class Hub:
                         space.expire(session)
                         self._log.info("session-expired", "a detached session gave up its place", session=session.id)
                 elif session.behind is not None and now - session.behind_since > limits.stalled_ms:
-                    space.slow_reader(session.connection)
+                    space.windows.slow_reader(session.connection)
             if sweep:
                 space.add(ForgetJob(unseen_since_ms=self.surroundings.wall() - limits.session_retention_ms))
                 self.on_work()

@@ -24,8 +24,8 @@ from quiesce.server.engine import Engine
 from quiesce.server.hub import Hub
 from quiesce.server.limits import Limits
 from quiesce.server.metrics import register
-from quiesce.server.space import Surroundings
 from quiesce.server.sqlite import SqliteEngine, SqliteOptions
+from quiesce.server.surroundings import Surroundings
 from quiesce.server.tally import Tally
 
 KEY_FILE = "keys"

@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from quiesce_model.language.outcome import Misuse
+
 from .commands.screen import say_json, sheet
 from .exits import Exit
 from .problems import MissingExtra, Problem, of_model
@@ -125,6 +127,8 @@ def run(arguments: Sequence[str]) -> int:
         return fail(problem, as_json)
     except ModelError as error:
         return fail(of_model(error), as_json)
+    except Misuse as error:
+        return fail(Problem(str(error)), as_json)
     except Exception as error:
         if "--traceback" in arguments:
             traceback.print_exc()

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from quiesce_model.language.machine import Machine, PropertyInfo, all_marked
+from quiesce_model.language.outcome import Misuse
 
 from .machines import Scope, instance
 from .problems import MissingExtra, Problem, of_model, unknown
@@ -77,6 +78,13 @@ Runner = Callable[[Job, Watcher | None], Answer]
 DEPTH = 20
 """How many steps a bounded search looks ahead if it is not told."""
 
+JUDGED = {
+    Engine.EXPLORE: ("invariant", "step", "reachable"),
+    Engine.BMC: ("invariant", "step", "reachable"),
+    Engine.PROVE: ("invariant", "step"),
+}
+"""The kinds of properties that an engine decides."""
+
 BUILT_IN = ("no_fault", "no_deadlock")
 """Properties that every machine has: no attempt goes wrong; something is possible in every state."""
 
@@ -97,6 +105,8 @@ def run(job: Job, watcher: Watcher | None = None) -> Answer:
         return asked(job, watcher)
     except ModelError as error:
         raise of_model(error) from None
+    except Misuse as error:
+        raise Problem(str(error)) from None
 
 
 def asked(job: Job, watcher: Watcher | None) -> Answer:
@@ -179,6 +189,8 @@ def check_names(job: Job) -> None:
     check("constant", job.symbolic, owner, constants)
     check("property", job.properties or (), owner, properties_of(job.machine))
     check("property", job.lemmas or (), owner, properties_of(job.machine))
+    for name in (*(job.properties or ()), *(job.lemmas or ())):
+        check_kind(job, name)
     assumptions = [name for name, info in all_marked(job.machine) if kind_of(info) == "assumption"]
     check("assumption", job.without_assumptions, owner, assumptions)
 
@@ -188,6 +200,15 @@ def check_rules(job: Job) -> None:
     asked = (*job.without, *job.rules)
     if asked:
         check("rule", asked, job.machine.__name__, tuple(rule_sites(instance(job.machine, job.scope))))
+
+
+def check_kind(job: Job, name: str) -> None:
+    """The engine judges properties of this kind."""
+    judged = JUDGED.get(job.engine, ())
+    kind = kind_of(dict(all_marked(job.machine)).get(name))
+    if judged and name not in BUILT_IN and kind not in judged:
+        text = f"{name} is of the kind {kind}, and {job.engine} judges {' and '.join(judged)} properties only"
+        raise Problem(text)
 
 
 def kind_of(info: Any) -> str:

@@ -168,8 +168,8 @@ def reported(what: str) -> Generator[None]:
         ) from None
     except Exception as error:
         file, line = place_of(error)
-        said = str(error) if isinstance(error, Misuse | Fault) else f"{type(error).__name__}: {error}"
-        raise Problem(f"{what} cannot be used: {said}", file=file, line=line) from None
+        said = f"{what} cannot be used: {type(error).__name__}: {error}"
+        raise Problem(str(error) if isinstance(error, Misuse | Fault) else said, file=file, line=line) from None
 
 
 def place_of(error: BaseException) -> tuple[str | None, int | None]:

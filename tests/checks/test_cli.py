@@ -257,6 +257,10 @@ USER_MISTAKES = [
     ("explore lamp.py:Lamp --limit-states 0", "invalid value for '--limit-states'"),
     ("prove lamp.py:Lamp --symbolic mast", "Lamp has no constant 'mast': did you mean 'most'?"),
     ("prove lamp.py:Lamp --lemma rest", "Lamp has no property 'rest': did you mean 'rests'?"),
+    ("prove lamp.py:Lamp -p all_on", "all_on is of the kind reachable, and prove judges invariant and step"),
+    ("prove lamp.py:Lamp --symbolic lamps", "the size 'lamps' has to be a whole number that is known at the scope"),
+    ("explore lamp.py:Lamp -s lamps=-1", "the size 'lamps' has to be a whole number that is known at the scope"),
+    ("explore breaker -s threshold=0", "Breaker assumes a_trip_takes_an_echo, which these constants break"),
     ("bmc lamp.py:Lamp --depth 0", "invalid value for '--depth'"),
     ("ablate lamp.py:Lamp --rule LMP-3", "Lamp has no rule 'LMP-3'"),
     ("why LMP-3", "the project has no rule 'LMP-3'"),
@@ -472,6 +476,6 @@ def test_the_page_names_every_field_of_the_parts(quiesce: Quiesce):
             assert f"`{name}`" in documented(row), (row, name)
 
 
-@pytest.mark.parametrize("code", [code for code in cli.Exit])
+@pytest.mark.parametrize("code", list(cli.Exit))
 def test_the_page_names_every_exit_code(code: cli.Exit):
     assert f"\n| {int(code)} | " in DOCUMENTED

@@ -21,6 +21,7 @@ from ..relation.relation import Site
 from ..report.counterexample import counterexample
 from ..report.data import trace_data
 from ..report.figures import plural, seconds
+from ..report.page import hang, words
 from ..report.rules import ablation_data, ablation_lines, fails, in_steps, rule_data, rules_lines, why_lines
 from ..report.story import tell
 from ..rules import Rule, find_tables, read_rules
@@ -221,7 +222,7 @@ def why(rule: str, chosen: type[Machine] | None, full: bool, show: Any, hide: An
         return exit
     where = f"{short_name(found[0].machine)}.{kill.fails}"
     said = f"{where} {'is not reached' if kill.steps is None else f'fails in {in_steps(found[1])}'}"
-    say([f"without it  {said}"])
+    say(hang("without it  ", words(said, page.width - 12)))
     if kill.trace is not None and saved is not None:
         look = Look(full, flat(show), flat(hide))
         see = [("saved", saved), ("see it", f"quiesce trace show {saved}")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Literal
 
@@ -122,7 +123,7 @@ def required(problem: Program, named: tuple[str, ...] | None) -> list[int]:
 
 def search(problem: Program, watchman: Watchman, engine: Engine, keep_graph: bool) -> Searched:
     if engine != "native":
-        give_up = WITHOUT_COMPILER if engine == "auto" else None
+        give_up = WITHOUT_COMPILER if engine == "auto" and find_spec("llvmlite") is not None else None
         done = Interpreted(problem, watchman, keep_graph=keep_graph, give_up=give_up).run()
         if done is not None:
             return done

@@ -37,7 +37,7 @@ TIGHT = 0.85
 """The part that is filled where there is no memory to grow: slower, but better than to end."""
 
 INDEXES = 1 << 32
-REFILL = 1 << 21
+REFILL = 1 << 19
 """States entered into a new table between two heartbeats."""
 
 

@@ -123,7 +123,7 @@ def test_nothing_acknowledged_is_lost_when_machine_and_disk_fail() -> None:
 
 @pytest.mark.slow
 def test_many_failures() -> None:
-    check_floors(play(range(10_000, 13_000)), 3_000)
+    check_floors(play(range(10_000, 11_500)), 1_500)
 
 
 @pytest.mark.parametrize("synchronous", ["OFF", "NORMAL"])

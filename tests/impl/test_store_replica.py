@@ -232,6 +232,32 @@ def test_a_transaction_reads_one_snapshot(world: World) -> None:
     assert handle.local_seq is None, "judged here, without a round trip"
 
 
+@pytest.mark.parametrize(
+    ("start", "path", "change"),
+    [
+        ({"list": [1]}, ("list", "1"), {"list": []}),
+        ({"o": {}}, ("o", "k"), {"o": 5}),
+        ({"o": {}}, ("o", "k"), {"o": []}),
+        ({"o": {}}, ("o", "k"), {}),
+    ],
+)
+def test_an_edit_whose_place_has_gone_is_run_again_and_not_refused_for_good(
+    world: World, start: Any, path: tuple[str, ...], change: Any
+) -> None:
+    ann, _ = world.client("ann")
+    ben, _ = world.client("ben")
+    write(ann, ((), start))
+    world.settle()
+    transaction = ann.replica.begin()
+    transaction.write(CARD, path, "new")
+    write(ben, ((), change))
+    world.settle()
+    handle = transaction.commit()
+    world.settle()
+    assert handle.result is not None
+    assert handle.result.settled is Settled.STALE
+
+
 def test_reading_without_writing_is_never_judged(world: World) -> None:
     ann, _ = world.client("ann")
     ben, _ = world.client("ben")

@@ -382,9 +382,21 @@ class Transaction:
 
 
 def _same_at(before: Maybe, now: Maybe, path: Path) -> bool:
-    """Whether a deep read sees the same. What is absent is so at a depth: an edit may rest on its parent's presence."""
+    """Whether a deep read sees the same.
+
+    What is absent is so at a depth and in a container of a kind, and an edit may rest on that: a key can be put into
+    an object and not into a number, and appending to an array rests on its length.
+    """
     was, found = at(before, path), at(now, path)
-    return equal(was, found) and (found is not ABSENT or reach(before, path) == reach(now, path))
+    if was is not ABSENT or found is not ABSENT:
+        return equal(was, found)
+    depth = reach(before, path)
+    if depth != reach(now, path):
+        return False
+    old, new = at(before, path[: max(depth, 0)]), at(now, path[: max(depth, 0)])
+    if is_array(old):
+        return is_array(new) and len(old) == len(new)
+    return is_object(old) == is_object(new) and not is_array(new)
 
 
 def operation(document: Document, overlay: Overlay) -> Operation:

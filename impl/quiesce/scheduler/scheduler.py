@@ -34,7 +34,7 @@ from quiesce.scheduler.topology import Topology
 from quiesce.scheduler.triggers import TriggerIndex
 from quiesce.storage.notification import Notification, NotificationKind
 from quiesce.storage.replica import Replica
-from quiesce.storage.transaction import WriteDetail
+from quiesce.storage.transaction import CommitHandle, Transaction, WriteDetail
 from quiesce.values import at, equal
 
 
@@ -184,6 +184,17 @@ class Scheduler:
         self.lane.add(event)
         self.queue_tick()
         return event
+
+    def commit(self, transaction: Transaction) -> CommitHandle:
+        """Commit what no action does, and count it among what a durable idle waits for."""
+        handle = transaction.commit()
+        self.runner.unsettled += 1
+        handle.on_settled(self._outside_settled)
+        return handle
+
+    def _outside_settled(self, handle: CommitHandle) -> None:
+        self.runner.unsettled -= 1
+        self.check_idle()
 
     def set_gates(self, node: Node, *, debounce_ms: float | None = None, throttle_ms: float | None = None) -> None:
         """Change what an author set. A deadline that is armed is lowered if the new wait ends earlier."""

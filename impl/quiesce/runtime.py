@@ -1,0 +1,556 @@
+"""A session: cells, derived values, effects and handlers over one space of a server, or over a local file.
+
+async with quiesce.connect("ws://127.0.0.1:7447", space="board", token=token) as session:
+    title = session.cell("title", default="")
+
+    @session.computed
+    def shout():
+        return title.get().upper()
+
+    @session.effect
+    def show():
+        print(shout.get())
+
+    @session.handler
+    def rename(event):
+        title.set(event["to"])
+
+    await rename({"to": "plan"})
+    await session.idle()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from contextvars import ContextVar
+from inspect import isawaitable
+from pathlib import Path as FilePath
+from typing import Any, overload
+from urllib.parse import urlsplit, urlunsplit
+
+from quiesce.address import Address, Scope
+from quiesce.cells import Cell, Derived, Readable, narrowest
+from quiesce.clock import Clock, monotonic_ms
+from quiesce.commits import Document
+from quiesce.counts import Counts
+from quiesce.lists import ListActions
+from quiesce.protocol import Watch
+from quiesce.scheduler.breaker_policy import BreakerPolicy
+from quiesce.scheduler.breaker_records import BreakerEvent, BreakerStats
+from quiesce.scheduler.events import Event
+from quiesce.scheduler.identity import ActionName, action_name
+from quiesce.scheduler.node import Kind, Node
+from quiesce.scheduler.reports import report_to
+from quiesce.scheduler.run import Failure, Run
+from quiesce.scheduler.scheduler import Outlets, Scheduler
+from quiesce.shell import Shell
+from quiesce.storage.client import Client
+from quiesce.storage.replica import Replica
+from quiesce.storage.socket import Disconnected, SocketSession
+from quiesce.storage.transaction import CommitHandle, Settled
+
+Function = Callable[[], Any]
+
+
+class NotCommitted(RuntimeError):
+    """What was sent did not become durable. ``outcome`` says how it ended."""
+
+    def __init__(self, label: str, outcome: str) -> None:
+        super().__init__(f"{label} ended as {outcome}: look at the session's failures, and send it again if it matters")
+        self.outcome = outcome
+
+
+class Sent:
+    """Something on its way to being durable. Awaiting it waits for that; it need not be awaited.
+
+    ``outcome`` is None until it is over, then ``committed`` or how it failed.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.outcome: str | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def finish(self, outcome: str) -> None:
+        """For the session: it is over."""
+        if self.outcome is None:
+            self.outcome = outcome
+            for waiter in self._waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Raises ``NotCommitted`` if it did not become durable."""
+        return self._wait().__await__()
+
+    async def _wait(self) -> None:
+        if self.outcome is None:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        assert self.outcome is not None, "waited for"
+        if self.outcome != "committed":
+            raise NotCommitted(self.label, self.outcome)
+
+
+class Action:
+    """A registered effect."""
+
+    def __init__(self, session: Session, node: Node) -> None:
+        self._session = session
+        self.node = node
+
+    def stop(self) -> None:
+        """Run it no more."""
+        self._session.scheduler.unregister(self.node)
+
+
+class Handler(Action):
+    """A registered handler. Calling it sends it an event; events are handled one after the other, in order."""
+
+    def __call__(self, event: Any = None, *, retries: bool = True) -> Sent:
+        """Send an event. ``retries`` False: a conflict drops it. Raises ``BacklogFull``."""
+        sent = Sent(self.node.label)
+
+        def done(over: Event) -> None:
+            sent.finish(over.outcome or "")
+
+        self._session.scheduler.send(self.node, event, retries=retries, on_done=done)
+        return sent
+
+
+class Session:
+    """The actions of one session. Made by ``connect`` and ``open``.
+
+    ``clock`` is in milliseconds. ``work`` is called when the scheduler wants a turn; ``failed`` when a program has to
+    hear of something. Without asyncio, ``scheduler.step`` gives it its turns.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        counts: Counts,
+        *,
+        clock: Clock = monotonic_ms,
+        work: Callable[[], None] = lambda: None,
+        policy: BreakerPolicy | None = None,
+        checked: bool = False,
+    ) -> None:
+        self.client = client
+        self.counts = counts
+        self.failures: deque[Failure] = deque(maxlen=100)
+        """The latest failures, oldest first."""
+        self.on_failure: Callable[[Failure], None] = lambda failure: None
+        self.on_breaker: Callable[[BreakerEvent], None] = lambda event: None
+        self._current: ContextVar[Run | None] = ContextVar("quiesce-run", default=None)
+        self._names: Counter[str] = Counter()
+        self._log = counts.logger("session")
+        self._report = report_to(client)
+        self.scheduler = Scheduler(
+            client.replica,
+            clock,
+            counts,
+            Outlets(work=work, failed=self._failed, reported=self._reported),
+            policy=policy,
+            checked=checked,
+        )
+        self._outside = Node("write from outside", Kind.HANDLER, lambda run: run.payload(run))  # type: ignore[operator]
+        self.scheduler.register(self._outside)
+
+    # -- cells
+
+    @property
+    def replica(self) -> Replica:
+        """What this session sees of its space."""
+        return self.client.replica
+
+    @property
+    def current(self) -> Run | None:
+        """The run whose body is calling, if one is."""
+        return self._current.get()
+
+    def cell(self, name: str, *, default: Any = None, scope: Scope | str = Scope.SPACE) -> Cell:
+        """A cell by name: the document ``name`` in a scope, shared with the space, the user, or nobody."""
+        return Cell(self, Document(name, Scope(scope)), (), default)
+
+    def write(self, change: Callable[[Run], None]) -> Sent:
+        """Write in the present action, or outside one in a commit of its own, which is repeated after conflicts."""
+        sent = Sent(self._outside.label)
+        run = self.current
+        if run is not None:
+            change(run)
+            return sent
+        assert self._outside.registration is not None, "registered for the session's life"
+        alone = Run(self._outside, self._outside.registration, self.replica.begin(self._outside), payload=change)
+        try:
+            change(alone)
+        except BaseException:
+            alone.transaction.abort()
+            raise
+        self.scheduler.commit(alone.transaction).on_settled(lambda handle: self._written(handle, change, sent))
+        return sent
+
+    def transact(self, function: Callable[[], object]) -> Sent:
+        """Run a function whose reads and writes of cells are one commit; again after a conflict."""
+
+        def change(run: Run) -> None:
+            token = self._current.set(run)
+            try:
+                function()
+            finally:
+                self._current.reset(token)
+
+        return self.write(change)
+
+    def _written(self, handle: CommitHandle, change: Callable[[Run], None], sent: Sent) -> None:
+        assert handle.result is not None, "told when it has settled"
+        settled = handle.result.settled
+        if settled is Settled.COMMITTED:
+            sent.finish("committed")
+        elif settled is Settled.STALE and not self.scheduler.disposed:
+            self.scheduler.send(self._outside, change, on_done=lambda over: sent.finish(over.outcome or ""))
+        else:
+            sent.finish("lost" if settled is Settled.LOST else "refused")
+            message = f"a write from outside an action ended as {settled.value}: {handle.result.message}"
+            self.scheduler.fail(Failure(self._outside.label, handle.result.code or "commit-refused", message))
+
+    # -- actions
+
+    @overload
+    def computed(self, function: Function, /) -> Derived: ...
+    @overload
+    def computed(
+        self,
+        *,
+        name: str | None = None,
+        scope: Scope | str | None = None,
+        reads: Iterable[Readable] = (),
+        debounce_ms: float = 0.0,
+        throttle_ms: float = 0.0,
+    ) -> Callable[[Function], Derived]: ...
+    def computed(
+        self,
+        function: Function | None = None,
+        /,
+        *,
+        name: str | None = None,
+        scope: Scope | str | None = None,
+        reads: Iterable[Readable] = (),
+        debounce_ms: float = 0.0,
+        throttle_ms: float = 0.0,
+    ) -> Any:
+        """Derive a value from what the function reads. It runs only while an effect needs it, directly or not.
+
+        The value is kept in the document ``derived/<action id>``; ``name`` replaces the id. It lies in the narrowest
+        scope of what was read, unless ``scope`` fixes it. ``reads`` orders it before its first run. The function may
+        be asynchronous.
+        """
+
+        def register(derivation: Function) -> Derived:
+            found = ActionName(name, True) if name is not None else action_name(derivation, self._describe)
+            named, lasting = self._unique(found.id), self._lasting(found)
+            widest = Scope(scope) if scope is not None else Scope.SPACE if lasting else Scope.SESSION
+            derived = Derived(self, f"derived/{named}", scope=widest)
+
+            def finish(run: Run, value: Any) -> None:
+                derived.place(run, value, widest if scope is not None else narrowest(run, derived.id))
+
+            derived.attach(
+                self._register(
+                    Kind.COMPUTATION,
+                    named,
+                    lambda run: self.call(run, derivation, lambda value: finish(run, value)),
+                    reads=reads,
+                    writes=derived.documents,
+                    debounce_ms=debounce_ms,
+                    throttle_ms=throttle_ms,
+                )
+            )
+            return derived
+
+        return register if function is None else register(function)
+
+    @overload
+    def effect(self, function: Function, /) -> Action: ...
+    @overload
+    def effect(
+        self,
+        *,
+        name: str | None = None,
+        reads: Iterable[Readable] = (),
+        writes: Iterable[Readable] = (),
+        debounce_ms: float = 0.0,
+        throttle_ms: float = 0.0,
+    ) -> Callable[[Function], Action]: ...
+    def effect(
+        self,
+        function: Function | None = None,
+        /,
+        *,
+        name: str | None = None,
+        reads: Iterable[Readable] = (),
+        writes: Iterable[Readable] = (),
+        debounce_ms: float = 0.0,
+        throttle_ms: float = 0.0,
+    ) -> Any:
+        """Run a function now, and again whenever something that it read has changed. It may write, and may be
+        asynchronous."""
+
+        def register(body: Function) -> Action:
+            named = self._unique(name or action_name(body, self._describe).id)
+            node = self._register(
+                Kind.EFFECT,
+                named,
+                lambda run: self.call(run, body, lambda value: None),
+                reads=reads,
+                writes=[document for place in writes for document in _documents(place)],
+                debounce_ms=debounce_ms,
+                throttle_ms=throttle_ms,
+            )
+            return Action(self, node)
+
+        return register if function is None else register(function)
+
+    def handler(self, function: Callable[[Any], Any]) -> Handler:
+        """Run a function for each event that is sent to it. All that it writes is one commit."""
+        named = self._unique(action_name(function, self._describe).id)
+        node = self._register(
+            Kind.HANDLER, named, lambda run: self.call(run, lambda: function(run.payload), lambda value: None)
+        )
+        return Handler(self, node)
+
+    def derive_list(
+        self,
+        source: Readable,
+        function: Callable[[Any], Any],
+        key: Callable[[Any], str] | None,
+        combine: Callable[[Any, Any], list[Any]],
+    ) -> Derived:
+        """For ``map`` and its like."""
+
+        def collect() -> list[Any]:
+            return actions.collect()
+
+        name = action_name(function, self._describe)
+        kind = combine.__qualname__.split(".")[1]
+        named = self._unique(f"list/{source.lasting_name}/{kind}/{name.id}")
+        if not self._lasting(name):
+            named = f"{named}/{self.replica.identity.session}"  # another session's of that name may be another function
+        actions = ListActions(self, named, source, function, key, combine)
+        self._register(
+            Kind.COMPUTATION,
+            f"{named}/keep",
+            lambda run: self.call(run, lambda: actions.keep(run), lambda value: None),
+            writes=actions.elements.documents,
+        )
+        return self.computed(name=f"{named}/list")(collect)
+
+    # -- waiting
+
+    async def idle(self, *, durable: bool = True) -> None:
+        """Wait until nothing is left to do: no run, no event, and, unless ``durable`` is False, no commit whose fate
+        is open. A re-run that the remote-echo breaker puts off is not waited for."""
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        forget = self.scheduler.when_idle(lambda: reached.done() or reached.set_result(None), durable=durable)
+        try:
+            await reached
+        finally:
+            forget()
+
+    def is_idle(self, *, durable: bool = True) -> bool:
+        """Whether ``idle`` would return at once."""
+        return self.scheduler.is_idle(durable=durable)
+
+    def echo_breaker_stats(self) -> BreakerStats:
+        """Backoffs in force, trips, and echo steps counted (seed §3)."""
+        return self.scheduler.echo_breaker_stats()
+
+    # -- for cells and lists
+
+    def call(self, run: Run, function: Function, finish: Callable[[Any], None]) -> Awaitable[None] | None:
+        """Call a function as the body of a run, and ``finish`` with what it returns, awaited if it has to be."""
+        token = self._current.set(run)
+        try:
+            made = function()
+        finally:
+            self._current.reset(token)
+        if isawaitable(made):
+            return self._later(run, made, finish)
+        finish(made)
+        return None
+
+    async def _later(self, run: Run, made: Awaitable[Any], finish: Callable[[Any], None]) -> None:
+        self._current.set(run)  # a task of its own, whose context nobody shares
+        finish(await made)
+
+    def address(self, document: Document) -> Address:
+        """A document's root as this session sees it."""
+        return Address(self.replica.entity(document))
+
+    # -- inside
+
+    def _register(
+        self,
+        kind: Kind,
+        label: str,
+        body: Callable[[Run], object],
+        *,
+        reads: Iterable[Readable] = (),
+        writes: Iterable[Document] = (),
+        debounce_ms: float = 0.0,
+        throttle_ms: float = 0.0,
+    ) -> Node:
+        run = self.current
+        node = Node(
+            label,
+            kind,
+            body,
+            declared_reads=tuple(self.address(document) for place in reads for document in _documents(place)),
+            declared_writes=tuple(map(self.address, writes)),
+        )
+        node.gates.debounce_ms, node.gates.throttle_ms = debounce_ms, throttle_ms
+        self.scheduler.register(node, None if run is None else run.node)
+        if run is not None:
+            run.children.append(node)
+        return node
+
+    def _unique(self, id: str) -> str:
+        """An id in this session, or among the children of one run: the second of one name is ``#2``."""
+        run = self.current
+        if run is not None:
+            id = f"{run.node.label}>{id}"
+            same = sum(1 for child in run.children if child.label == id or child.label.startswith(f"{id}#"))
+        else:
+            same = self._names[id]
+            self._names[id] += 1
+        return f"{id}#{same + 1}" if same else id
+
+    def _lasting(self, name: ActionName) -> bool:
+        if not name.lasting:
+            self._log.warn(
+                "action-without-lasting-name",
+                f"what {name.id} derives is good for this session only, since {name.why}: give it a name, or let it "
+                "capture cells and plain values",
+            )
+        return name.lasting
+
+    def _describe(self, value: object) -> str | None:
+        if isinstance(value, Readable):
+            return value.lasting_name
+        if isinstance(value, Handler):
+            return f"handler {value.node.label}"
+        return "session" if value is self else None
+
+    def _failed(self, failure: Failure) -> None:
+        self.failures.append(failure)
+        self.on_failure(failure)
+
+    def _reported(self, event: BreakerEvent) -> None:
+        self._report(event)
+        self.on_breaker(event)
+
+
+def _documents(place: Readable) -> list[Document]:
+    if isinstance(place, Cell):
+        return [place.document]
+    if isinstance(place, Derived):
+        return place.documents
+    raise TypeError(f"{place!r} cannot be read: give cells and derived values")
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    url: str,
+    *,
+    space: str,
+    token: str | Callable[[], str],
+    watch: Iterable[Watch] | None = None,
+    counts: Counts | None = None,
+    policy: BreakerPolicy | None = None,
+) -> AsyncIterator[Session]:
+    """A session in a space of the server at ``url`` (``ws://host:port``), kept connected until it is closed.
+
+    ``token``: as made by ``quiesce token``, or what gives a fresh one at each connect; in development mode, a name.
+    ``watch``: what to follow, everything in every scope unless given. ``policy``: other constants for the breaker,
+    which has no switch. Raises ``Disconnected`` if the server refuses.
+    """
+    counts = counts or Counts()
+    client = Client(space, token if callable(token) else lambda: token, counts)
+    held = SocketSession(client, _with_path(url))
+    handle = client.watch(*(_everything() if watch is None else watch))
+    connection = asyncio.create_task(held.run())
+    shell: Shell | None = None
+    session: Session | None = None
+    try:
+        await _first(connection, held.ready(handle))
+        shell = Shell(asyncio.get_running_loop(), monotonic_ms)
+        session = Session(client, counts, work=shell.work, policy=policy)
+        shell.drive(session.scheduler)
+        yield session
+    finally:
+        if session is not None and shell is not None:
+            session.scheduler.dispose()
+            await shell.close()
+        client.close()
+        await asyncio.wait([connection], timeout=2)
+        connection.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await connection
+
+
+@contextlib.asynccontextmanager
+async def open(
+    path: str | FilePath,
+    *,
+    principal: str = "me",
+    counts: Counts | None = None,
+    policy: BreakerPolicy | None = None,
+) -> AsyncIterator[Session]:
+    """A session over a local file, with the same store and rules as a server's and nobody else in it.
+
+    The file is made if it is missing, and is locked while it is open. Commits are durable when they are committed;
+    each takes as long as the disk does, on the caller's event loop.
+    """
+    from quiesce.local import LocalStore
+
+    counts = counts or Counts()
+    store = LocalStore(FilePath(path), counts)
+    client = Client("local", lambda: principal, counts)
+    shell = Shell(asyncio.get_running_loop(), monotonic_ms)
+    try:
+        handle = client.watch(*_everything())
+        store.attach(client, asyncio.get_running_loop())
+        if handle.problem is not None or client.problem is not None:
+            raise Disconnected(handle.problem or client.problem)
+        session = Session(client, counts, work=shell.work, policy=policy)
+        shell.drive(session.scheduler)
+        yield session
+        session.scheduler.dispose()
+    finally:
+        await shell.close()
+        store.close()
+
+
+def _everything() -> list[Watch]:
+    return [Watch("", scope, prefix=True) for scope in Scope]
+
+
+def _with_path(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path="/sync")) if parts.path in ("", "/") else url
+
+
+async def _first(connection: asyncio.Task[None], ready: Awaitable[None]) -> None:
+    """Wait until it is ready, or raise what ended the connection."""
+    waiting = asyncio.ensure_future(ready)
+    try:
+        await asyncio.wait([connection, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done():
+            return waiting.result()
+        await connection
+        raise Disconnected(None)
+    finally:
+        waiting.cancel()

@@ -151,12 +151,12 @@ class Execution:
 
     def call(self, function: form.Function, args: list[Term | Spot], when: Term) -> Term | None:
         def body() -> None:
-            outer = self.state.frame
+            outer, names = self.state.frame, self.state.slots
             self.state.frame = Frame()
-            self.state.slots.update(zip(function.parameters, args, strict=True))
+            self.state.slots = dict(zip(function.parameters, args, strict=True))
             self.block(function.body)
             result.append(self.state.frame.value)
-            self.state.frame = outer
+            self.state.frame, self.state.slots = outer, names
 
         result: list[Term | None] = []
         self.under(when, body)

@@ -258,6 +258,25 @@ def test_an_edit_whose_place_has_gone_is_run_again_and_not_refused_for_good(
     assert handle.result.settled is Settled.STALE
 
 
+def test_an_append_rests_on_the_appends_before_it(world: World) -> None:
+    ann, _ = world.client("ann")
+    ben, ben_link = world.client("ben")
+    write(ann, ((), {"list": [], "n": 0}))
+    world.settle()
+    write(ben, (("n",), 1))
+    ben_link.up()
+    transaction = ann.replica.begin()
+    transaction.read(CARD, ("n",))
+    transaction.write(CARD, ("list", "0"), "first")
+    first = transaction.commit()
+    second = write(ann, (("list", "1"), "second"))
+    world.settle()
+    assert first.result is not None
+    assert second.result is not None
+    assert (first.result.settled, second.result.settled) == (Settled.STALE, Settled.STALE)
+    assert ann.replica.visible(CARD) == {"list": [], "n": 1}
+
+
 def test_reading_without_writing_is_never_judged(world: World) -> None:
     ann, _ = world.client("ann")
     ben, _ = world.client("ben")

@@ -207,6 +207,8 @@ class Transaction:
         if equal(at(base, path), new):
             return
         changed = with_value(base, path, new)
+        if path and is_array(at(base, path[:-1])) and at(base, path) is ABSENT:
+            self._shallow[document, path[:-1]] = None  # appending rests on the array's length, and on who made it so
         self._current[document] = changed
         self._mark(document, path)
 

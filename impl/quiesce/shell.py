@@ -42,6 +42,7 @@ class Shell:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
+        await asyncio.sleep(0)  # a body that has not begun could not end properly
         for body in list(self._bodies):
             body.cancel()
         if self._bodies:

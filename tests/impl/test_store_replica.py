@@ -277,6 +277,35 @@ def test_an_append_rests_on_the_appends_before_it(world: World) -> None:
     assert ann.replica.visible(CARD) == {"list": [], "n": 1}
 
 
+def test_a_pending_put_that_now_brings_the_key_is_under_a_read_of_the_keys(world: World) -> None:
+    ann, ann_link = world.client("ann")
+    ben, _ = world.client("ben")
+    write(ann, ((), {"a": 1, "b": 1}))
+    world.settle()
+    ann_link.cut()
+    write(ben, ((), {"a": 1}))
+    world.settle()
+    first = write(ann, (("b",), 2))  # over what it has: the key is there
+    ann_link.connect()
+    while ann_link.up():
+        pass
+    world.loop.decide()
+    while ann_link.waiting_down() > 2:  # all but the verdict and the window
+        ann_link.down()
+    while ann_link.up():
+        pass
+    world.loop.decide()
+    transaction = ann.replica.begin()
+    keys = transaction.read_keys(CARD)
+    transaction.write(OTHER, ("keys",), list(keys) if isinstance(keys, tuple) else None)
+    second = transaction.commit()
+    assert ann.replica.layers[-1].commit.pending, "the commit names the layer that it may rest on"
+    world.settle()
+    assert first.result is not None
+    assert second.result is not None
+    assert (first.result.settled, second.result.settled) == (Settled.STALE, Settled.STALE)
+
+
 def test_reading_without_writing_is_never_judged(world: World) -> None:
     ann, _ = world.client("ann")
     ben, _ = world.client("ben")

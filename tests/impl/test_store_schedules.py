@@ -66,6 +66,11 @@ def test_thousands_of_schedules() -> None:
     check_floors(play(range(1_000, 11_000)), 10_000 / 300)
 
 
+def test_schedules_that_once_found_a_fault() -> None:
+    for seed in (2, 1_039, 1_789, 1_799, 2_815, 7_267, 8_424):
+        assert play(range(seed, seed + 1))["permanent edit-does-not-apply"] == 0, seed
+
+
 def test_the_same_over_sqlite(tmp_path: Path) -> None:
     paths = iter(tmp_path / f"{number}.sqlite" for number in range(1_000))
     options = SqliteOptions(synchronous="OFF", retention=Retention(writes=12, verdicts=300))

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from quiesce.address import Address, Entity, Identity, Scope
+from quiesce.address import Address, Entity, Identity, Path, Scope
 from quiesce.address import entity as resolve
 from quiesce.commits import Commit, Document, Outcome, PendingRead, Read, Seq, Verdict
 from quiesce.overlap import overlaps
@@ -166,9 +166,7 @@ class Replica:
                 confirmed.append(Read(document.id, document.scope, path, 0, shallow))
                 continue
             layers = tuple(
-                layer.local_seq
-                for layer in record.layers
-                if overlaps(layer.overlays[document].touched, path, shallow=shallow)
+                layer.local_seq for layer in record.layers if _under(layer.overlays[document], path, shallow=shallow)
             )
             if layers:
                 rests_on.update(layers)
@@ -342,6 +340,17 @@ _SETTLED = {
     Outcome.PERMANENT: Settled.PERMANENT,
     Outcome.TERMINAL: Settled.TERMINAL,
 }
+
+
+def _under(overlay: Overlay, path: Path, *, shallow: bool) -> bool:
+    """Whether a pending commit may be part of what a read saw.
+
+    What an edit does to its container depends on the base, and the base may have changed since the commit was made: a
+    value put where a key was may now be what brings the key.
+    """
+    if overlaps(overlay.touched, path, shallow=shallow):
+        return True
+    return shallow and any(changed[:-1] == path for changed in overlay.touched.paths if changed)
 
 
 def _result(layer: Layer) -> Result:

@@ -64,8 +64,8 @@ class Divergence:
 class Pair:
     """A machine and a subject that have taken the same steps since they were reset.
 
-    With ``explored`` the machine's ages are saturated as in exploration, and so is what the subject shows; without, both
-    are as they are.
+    With ``explored`` the machine's ages are saturated as in exploration, and so is what the subject shows; without,
+    both are as they are.
     """
 
     def __init__(self, pairing: Pairing, subject: Subject | None = None, *, explored: bool = False) -> None:
@@ -130,14 +130,17 @@ class Pair:
         """A step that the model's guard forbids: the subject is asked only if the guard is its own affair."""
         if blocked.rule not in self.pairing.refusable:
             raise blocked
-        model = Answer("refused", (), str(blocked))
+        model = Answer("refused", saturated((*self.shown(), *self.quiet), self.limits), str(blocked))
+        kind, text = "done", ""
         try:
-            self.subject.step(step, self.at)
-        except Refused as refusal:
-            return Turn(step, self.at, model, Answer("refused", (), str(refusal)))
+            try:
+                self.subject.step(step, self.at)
+            except Refused as refusal:  # which has to leave everything as it was
+                kind, text = "refused", str(refusal)
+            seen = saturated(self.subject.observe(self.at), self.limits)
         except Exception as error:
             return Turn(step, self.at, model, Answer("crashed", (), crash(error)))
-        return Turn(step, self.at, model, Answer("done", saturated(self.subject.observe(self.at), self.limits)))
+        return Turn(step, self.at, model, Answer(kind, seen, text))
 
 
 def crash(error: Exception) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import re
-from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from quiesce_model.language.machine import ActionInfo, Machine, Step, all_marked, leaves
+from quiesce_model.language.types import Leaf
 
 from ..relation.build import relation, saturation_limits
 from ..relation.relation import Relation
@@ -27,6 +28,10 @@ class Mismatch(Exception):
     """Model and subject do not describe the same thing; the text says what is missing where."""
 
 
+class Misnamed(Mismatch):
+    """The pairing names what its model does not have."""
+
+
 @dataclass(frozen=True)
 class Pairing:
     """A model and a subject, and what has to be equal.
@@ -36,7 +41,8 @@ class Pairing:
     of a step and the rows around it (what was reported, what was logged). What is in none of the three is not
     compared: ``hidden`` names those leaves, each with the reason, so that nothing is left out by forgetting.
     ``refusable`` are rules whose guards the subject itself decides: where the model is blocked by one of them, the
-    subject has to refuse. ``tick`` is how many milliseconds one unit of the model's time is.
+    subject has to refuse. ``tick`` is how many milliseconds one unit of the model's time is; ``implementation`` is what
+    people call what the subject drives.
     """
 
     name: str
@@ -48,6 +54,7 @@ class Pairing:
     happened: Mapping[str, Happened] = field(default_factory=dict[str, Happened])
     refusable: frozenset[str] = frozenset()
     tick: int = 1
+    implementation: str = "the implementation"
 
     @cached_property
     def model(self) -> Machine:
@@ -76,6 +83,12 @@ class Pairing:
         names = [leaf.name for leaf in leaves(self.model)]
         return tuple(names.index(name) for name in self.seen)
 
+    @cached_property
+    def words(self) -> tuple[tuple[Value, ...] | None, ...]:
+        """What the numbers of a seen leaf stand for, where they are not what is meant: flags, members of an enum."""
+        known = {leaf.name: leaf for leaf in leaves(self.model)}
+        return tuple(words_of(known[name]) for name in self.seen)
+
     def check(self) -> None:
         """Raise Mismatch unless the pairing speaks of every leaf, and the subject of the same actions and fields."""
         known = leaves(self.model)
@@ -83,9 +96,9 @@ class Pairing:
         ghosts = {leaf.name for leaf in known if leaf.ghost}
         unknown = [name for name in (*self.seen, *self.hidden) if name not in names]
         if unknown:
-            raise Mismatch(f"{self.name}: the model has no {', '.join(unknown)}; name its leaves as they are")
+            raise Misnamed(f"{self.name}: the model has no {', '.join(unknown)}; name its leaves as they are")
         if ghosts & set(self.seen):
-            raise Mismatch(
+            raise Misnamed(
                 f"{self.name}: {', '.join(sorted(ghosts & set(self.seen)))} is a ghost, which no subject has"
             )
         forgotten = sorted(names - ghosts - set(self.seen) - set(self.hidden) - set(self.derived))
@@ -106,11 +119,18 @@ class Pairing:
     def row(self) -> Callable[[Iterable[int]], Row]:
         """Leaves as a row."""
         names = [re.sub(r"\W+", "_", leaf.name.replace("?", "_present")).strip("_") for leaf in leaves(self.model)]
-        return namedtuple("Row", names)._make
+        make: Any = collections.namedtuple  # its fields are known only when there is a model
+        return make("Row", names)._make
 
     def shown(self, row: Row, machine: Machine) -> Observation:
         """What the model shows in a state, given as a row and (for what is derived) as the machine in that state."""
-        return (*[row[n] for n in self.positions], *[view(machine) for view in self.derived.values()])
+        placed = zip(self.positions, self.words, strict=True)
+        seen: list[Value] = [row[n] if words is None else words[row[n]] for n, words in placed]
+        return (*seen, *[view(machine) for view in self.derived.values()])
+
+
+def words_of(leaf: Leaf) -> tuple[Value, ...] | None:
+    return (False, True) if leaf.kind == "flag" else leaf.choices or None
 
 
 def difference(name: str, model: Description, subject: Description) -> None:
@@ -120,7 +140,8 @@ def difference(name: str, model: Description, subject: Description) -> None:
             raise Mismatch(f"{name}: the subject has no action {action!r}, which the model has")
         if tuple(subject.actions[action]) != model.actions[action]:
             raise Mismatch(
-                f"{name}: {action} takes {subject.actions[action]} in the subject and {model.actions[action]} in the model"
+                f"{name}: {action} takes {subject.actions[action]} in the subject "
+                f"and {model.actions[action]} in the model"
             )
     extra = [action for action in subject.actions if action not in model.actions]
     if extra:

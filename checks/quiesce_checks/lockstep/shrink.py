@@ -20,28 +20,35 @@ class Shrunk:
     walks: int
 
 
-def shrink(pairing: Pairing, found: Divergence, *, budget: int = 2_000) -> Shrunk:
+LONG = 1_000_000
+"""How many steps all attempts together may take before the shortest walk so far has to do."""
+
+
+def shrink(pairing: Pairing, found: Divergence, *, budget: int = 2_000, explored: bool = False) -> Shrunk:
     """Remove executed steps while the sides still differ at the end of what is left (delta debugging), shorten what
-    time passes, then try the model's own shortest way to the last state. Every attempt is a walk from the start, and a
-    step that the model's guard no longer allows is left out, so what is returned is a real walk.
+    time passes, and try the model's own shortest way to the last state: before the others too, since a walk over a
+    whole graph is long and its last step is mostly what matters. Every attempt is a walk from the start, and a step
+    that the model's guard no longer allows is left out, so what is returned is a real walk. ``explored`` compares as
+    exploration does, see :class:`~.drive.Pair`.
     """
-    best, walks = found, 0
-    size = max(1, len(best.steps) // 2)
-    while size >= 1 and walks < budget:
+    best, walks = shorter_way(pairing, found, explored)
+    taken, size = 0, max(1, len(best.steps) // 2)
+    while size >= 1 and walks < budget and taken < LONG:
         position, shorter = 0, False
-        while position < len(best.steps) and walks < budget:
+        while position < len(best.steps) and walks < budget and taken < LONG:
             candidate = (*best.steps[:position], *best.steps[position + size :])
             walks += 1
-            again, _ = walk(pairing, candidate)
+            again, steps = walk(pairing, candidate, explored=explored)
+            taken += steps
             if again is not None and cost(again) < cost(best):
                 best, shorter = again, True
             else:
                 position += size
         if not shorter:
             size //= 2
-    best, more = less_time(pairing, best, budget - walks)
+    best, more = less_time(pairing, best, budget - walks, explored)
     walks += more
-    best, more = shorter_way(pairing, best)
+    best, more = shorter_way(pairing, best, explored)
     return Shrunk(replace(best, found_after=found.found_after), walks + more)
 
 
@@ -49,7 +56,7 @@ def cost(divergence: Divergence) -> tuple[int, int]:
     return len(divergence.turns), divergence.turns[-1].at if divergence.turns else 0
 
 
-def less_time(pairing: Pairing, found: Divergence, budget: int) -> tuple[Divergence, int]:
+def less_time(pairing: Pairing, found: Divergence, budget: int, explored: bool = False) -> tuple[Divergence, int]:
     """Let each stretch of time be shorter, by halves and then by one, while the sides still differ."""
     best, walks, position = found, 0, 0
     while position < len(best.steps):
@@ -62,7 +69,7 @@ def less_time(pairing: Pairing, found: Divergence, budget: int) -> tuple[Diverge
                 attempt = list(best.steps)
                 attempt[position] = Step(ELAPSE, (("d", shorter),))
                 walks += 1
-                again, _ = walk(pairing, attempt)
+                again, _ = walk(pairing, attempt, explored=explored)
                 if again is not None and cost(again) < cost(best):
                     best, position = again, position - 1
                     break
@@ -70,7 +77,9 @@ def less_time(pairing: Pairing, found: Divergence, budget: int) -> tuple[Diverge
     return best, walks
 
 
-def shorter_way(pairing: Pairing, found: Divergence, *, most: int = 20_000) -> tuple[Divergence, int]:
+def shorter_way(
+    pairing: Pairing, found: Divergence, explored: bool = False, *, most: int = 20_000
+) -> tuple[Divergence, int]:
     """The model's shortest way to where the sides differed, and the last step: taken if they differ there too."""
     *before, last = found.steps
     if not before:
@@ -89,7 +98,7 @@ def shorter_way(pairing: Pairing, found: Divergence, *, most: int = 20_000) -> t
     way = path_to(pairing, goal, limits, len(before), most)
     if way is None:
         return found, 0
-    again, _ = walk(pairing, (*merged(way), last))
+    again, _ = walk(pairing, (*merged(way), last), explored=explored)
     if again is not None and cost(again) < cost(found):
         return again, 1
     return found, 1

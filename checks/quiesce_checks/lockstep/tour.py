@@ -1,42 +1,29 @@
-"""Every transition of an explored graph on the real thing, in few and short walks.
-
-The directed Chinese postman's problem, with walks that may begin anew at the start. The optimum is a minimum-cost flow;
-:func:`plan` supplies each state from its nearest source instead, which takes a moment where the flow takes minutes, and
-:func:`lower_bound` says how near it comes.
-"""
+"""Every transition of an explored graph on the real thing, compared after each."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
+from typing import TypeAlias
 
 from quiesce_model.language.machine import Step, copy, load
 
 from ..engines.explore import explore
 from ..engines.graph import Graph
-from ..engines.search import Limits
+from ..engines.search import Limits, Stop
 from .drive import ELAPSE, Divergence, walk
 from .pairing import Pairing, saturated
+from .plan import Tour, lower_bound, plan
 from .subject import Observation, Refused, Subject
 
 
 @dataclass(frozen=True)
-class Tour:
-    """Walks over all transitions of a graph: each a list of transitions by number."""
-
-    walks: tuple[tuple[int, ...], ...]
-    transitions: int
-
-    @property
-    def steps(self) -> int:
-        return sum(len(way) for way in self.walks)
-
-
-@dataclass(frozen=True)
 class Toured:
-    """What a tour found. ``refusals`` is how often the subject was asked for what the model forbids."""
+    """What a tour found. ``refusals`` is how often the subject was asked for what the model forbids.
+
+    ``exhausted`` is False if the exploration ended early, ``finished`` if the walks were interrupted.
+    """
 
     pairing: str
     states: int
@@ -49,161 +36,12 @@ class Toured:
     explore_seconds: float
     divergence: Divergence | None
     exhausted: bool
+    finished: bool = True
 
     @property
     def rate(self) -> float:
         """Lockstep steps a second, the planning of the walks and the model's own states included."""
         return self.steps / self.seconds if self.seconds else 0.0
-
-
-RESET = 2
-"""What it is worth, in steps, to go on with a walk instead of beginning another."""
-
-
-def plan(graph: Graph) -> Tour:
-    """Walks that together take every transition.
-
-    Some transitions have to be taken more than once, so that each state is entered as often as it is left; ways to the
-    states that lack arrivals are added from the nearest states where walks would end, or from the start. What then is
-    left is an Eulerian circuit with a jump back to the start at each place where a walk ends.
-    """
-    import numpy as np
-
-    offsets, targets = graph.offsets.tolist(), graph.targets.tolist()
-    entered = np.bincount(graph.targets, minlength=graph.size)
-    surplus: list[int] = (entered - np.diff(graph.offsets)).tolist()
-    times = [1] * len(targets)
-    while any(extra < 0 for extra in surplus[1:]):
-        supply(offsets, targets, surplus, times)
-    return Tour(tuple(circuit(offsets, targets, surplus, times)), len(targets))
-
-
-def supply(offsets: list[int], targets: list[int], surplus: list[int], times: list[int]) -> None:
-    """Lead arrivals to states that lack some, each from its nearest source and the nearest first, while sources last.
-
-    The start is a source without limit, ``RESET`` steps further off than it is.
-    """
-    came = [-1] * (len(offsets) - 1)
-    root = [-1] * len(came)
-    order: list[int] = []
-    level = [n for n, extra in enumerate(surplus) if extra > 0 and n]
-    for n in level:
-        root[n] = n
-    distance = 0
-    while level or distance <= RESET:
-        if distance == RESET and root[0] < 0:
-            root[0] = 0
-            level = [*level, 0]
-        order.extend(level)
-        following: list[int] = []
-        for here in level:
-            for edge in range(offsets[here], offsets[here + 1]):
-                there = targets[edge]
-                if root[there] < 0:
-                    root[there] = root[here]
-                    came[there] = edge
-                    following.append(there)
-        level, distance = following, distance + 1
-    source_of = sources_of(offsets)
-    taken = [0] * len(came)
-    for here in order:  # nearest first
-        if here and surplus[here] < 0:
-            source = root[here]
-            amount = -surplus[here] if source == 0 else min(-surplus[here], max(0, surplus[source]))
-            taken[here] = amount
-            surplus[here] += amount
-            if source:
-                surplus[source] -= amount
-    for here in reversed(order):
-        if taken[here] and came[here] >= 0:
-            times[came[here]] += taken[here]
-            taken[source_of[came[here]]] += taken[here]
-
-
-def sources_of(offsets: list[int]) -> list[int]:
-    """The source of each transition."""
-    return [n for n in range(len(offsets) - 1) for _ in range(offsets[n], offsets[n + 1])]
-
-
-def circuit(offsets: list[int], targets: list[int], surplus: list[int], times: list[int]) -> Iterator[tuple[int, ...]]:
-    """An Eulerian circuit through the start (Hierholzer), cut where it jumps back there. A jump is edge -1."""
-    left = list(times)
-    at = offsets[:-1]
-    jumps = [max(0, extra) if n else 0 for n, extra in enumerate(surplus)]
-    stack: list[tuple[int, int]] = [(0, -2)]
-    made: list[int] = []
-    while stack:
-        here, _ = stack[-1]
-        while at[here] < offsets[here + 1] and left[at[here]] == 0:
-            at[here] += 1
-        if at[here] < offsets[here + 1]:
-            edge = at[here]
-            left[edge] -= 1
-            stack.append((targets[edge], edge))
-        elif jumps[here]:
-            jumps[here] -= 1
-            stack.append((0, -1))
-        else:
-            made.append(stack.pop()[1])
-    way: list[int] = []
-    for edge in made[-2::-1]:
-        if edge >= 0:
-            way.append(edge)
-        elif way:
-            yield tuple(way)
-            way = []
-    if way:
-        yield tuple(way)
-
-
-def distances(offsets: list[int], targets: list[int], starts: list[int]) -> list[int]:
-    """How many transitions each state is from the nearest of the starts."""
-    found = [-1] * (len(offsets) - 1)
-    queue = deque(starts)
-    for start in starts:
-        found[start] = 0
-    while queue:
-        here = queue.popleft()
-        for edge in range(offsets[here], offsets[here + 1]):
-            there = targets[edge]
-            if found[there] < 0:
-                found[there] = found[here] + 1
-                queue.append(there)
-    return found
-
-
-def lower_bound(graph: Graph, *, exact_up_to: int = 4_000) -> int:
-    """Steps that no set of walks from the start can do without.
-
-    Every transition once, and for each state that is left more often than it is entered the way to it from states where
-    a walk can end or begin. With up to ``exact_up_to`` transitions this is the optimum (a minimum-cost flow); beyond, each
-    such state is charged its distance from the nearest source, whatever others do, which can only be less.
-    """
-    import networkx as nx
-    import numpy as np
-
-    entered = np.bincount(graph.targets, minlength=graph.size)
-    surplus = (entered - np.diff(graph.offsets)).tolist()  # more entered than left: a walk can end there
-    offsets, targets = graph.offsets.tolist(), graph.targets.tolist()
-    if graph.edges > exact_up_to:
-        near = distances(offsets, targets, [0, *(n for n, extra in enumerate(surplus) if extra > 0 and n)])
-        return graph.edges + sum(-extra * near[n] for n, extra in enumerate(surplus) if extra < 0)
-    network = nx.DiGraph()
-    for source in range(graph.size):
-        network.add_node(source, demand=-max(surplus[source], 0) + max(-surplus[source], 0))
-        for edge in range(offsets[source], offsets[source + 1]):
-            if targets[edge] != source:
-                network.add_edge(source, targets[edge], weight=1)
-    missing = sum(network.nodes[n]["demand"] for n in range(graph.size))
-    total = graph.edges + 1  # walks begin at the start as often as needed, and end anywhere
-    network.add_node("begin", demand=-total)
-    network.add_node("end", demand=total - missing)
-    network.add_edge("begin", 0, weight=0)
-    network.add_edge("begin", "end", weight=0)
-    for n in range(graph.size):
-        network.add_edge(n, "end", weight=0)
-    cost: int = nx.min_cost_flow_cost(network)
-    return graph.edges + cost
 
 
 def tour(
@@ -214,8 +52,10 @@ def tour(
 ) -> Toured:
     """Walk a subject over every transition of its model's explored graph, comparing after each.
 
-    Ends at the first divergence, which is taken again by the plain driver before it is returned. ``progress`` is told
-    how many transitions are done, of how many. ``exhausted`` is False if ``limits`` ended the exploration.
+    Ends at the first divergence, which is taken again by the plain driver before it is returned. At the end the first
+    steps are taken once more, so that what a reset leaves behind shows even where one walk was enough. ``progress`` is
+    told how many steps are done, of how many. Ctrl-C ends it with what is known by then. Raises Mismatch, and Flaky (or
+    Leak) if the subject does not repeat what it did.
     """
     pairing.check()
     started = perf_counter()
@@ -225,16 +65,19 @@ def tour(
     exploring = perf_counter() - started
     planned = plan(graph)
     runner = Runner(pairing, graph)
+    if progress is not None:
+        runner.watch = lambda steps: progress(min(steps, planned.steps), planned.steps)
     divergence: Divergence | None = None
-    steps = 0
-    for way in planned.walks:
-        failed = runner.run(way)
-        steps += len(way) if failed is None else failed
-        if progress is not None:
-            progress(steps, planned.steps)
-        if failed is not None:
-            divergence = confirmed(pairing, graph, way[:failed], runner.refused)
-            break
+    steps, finished = 0, explored.stop is not Stop.INTERRUPTED
+    try:
+        for number, way in enumerate(with_another(planned.walks) if finished else ()):
+            failed = runner.run(way)
+            steps = min(runner.taken, planned.steps)
+            if failed is not None:
+                divergence = repeated(runner, planned.walks[:number], way[:failed])
+                break
+    except KeyboardInterrupt:
+        finished, steps = False, min(runner.taken, planned.steps)
     return Toured(
         pairing.name,
         graph.size,
@@ -247,7 +90,45 @@ def tour(
         exploring,
         divergence,
         explored.statistics.exhausted,
+        finished,
     )
+
+
+AGAIN = 1_000
+"""How many steps are taken again when all is done."""
+
+BEAT = 4_096
+"""How many steps there are from one word of progress to the next."""
+
+
+def with_another(walks: tuple[tuple[int, ...], ...]) -> Iterator[tuple[int, ...]]:
+    """The walks, and the beginning of the first one again."""
+    yield from walks
+    if walks:
+        yield walks[0][:AGAIN]
+
+
+def repeated(runner: Runner, before: tuple[tuple[int, ...], ...], way: tuple[int, ...]) -> Divergence:
+    """The divergence that the last walk ended with, again, and alone. Raises Flaky if it is not to be had."""
+    pairing = runner.pairing
+    try:
+        return confirmed(pairing, runner.graph, way, runner.refused)
+    except Flaky as flaky:
+        if flaky.times:
+            raise
+        for earlier in (before[-1:], before):
+            if earlier and leaks(runner, earlier, way):
+                raise Leak(pairing.name, flaky.steps, len(earlier)) from None
+        raise
+
+
+def leaks(runner: Runner, before: tuple[tuple[int, ...], ...], way: tuple[int, ...]) -> bool:
+    """Whether a new subject differs on a walk after others, and each time."""
+    for _ in range(2):
+        runner.subject = runner.pairing.subject()
+        if any(runner.run(earlier) is not None for earlier in before) or runner.run(way) is None:
+            return False
+    return True
 
 
 class Runner:
@@ -273,7 +154,9 @@ class Runner:
         self.waits = [step.action == ELAPSE for step in graph.steps]
         self.forbidden = self.forbid()
         self.refusals = 0
-        self.refused: Step | None = None
+        self.refused: Asked = ()
+        self.taken = 0
+        self.watch: Callable[[int], None] | None = None
 
     def forbid(self) -> list[tuple[Step, ...]]:
         """For each state, the steps that a rule of the subject's own forbids there; each is asked for once."""
@@ -306,14 +189,19 @@ class Runner:
         """Take one walk; how many steps it was until the sides differed, or None if they never did."""
         subject, tick = self.subject, self.pairing.tick
         step, observe = subject.step, subject.observe
-        at = 0
+        at, position, base = 0, -1, self.taken
+        self.refused = ()
         try:
             subject.reset(self.pairing.constants)
             if not self.same(observe(0), (*self.shown[0], *self.quiet)):
                 return 0
-            if self.forbidden[0] and not self.refuses(0, at):
+            if self.forbidden[0] and not self.refuses(0, at, 0):
                 return 0
             for position, edge in enumerate(way):
+                if not position % BEAT:
+                    self.taken = base + position
+                    if self.watch is not None:
+                        self.watch(self.taken)
                 number, target = self.actions[edge], self.targets[edge]
                 taken = self.graph.steps[number]
                 if self.waits[number]:
@@ -328,36 +216,45 @@ class Runner:
                 seen = observe(at)
                 if seen != expected and not self.same(seen, expected):
                     return position + 1
-                if self.forbidden[target] and not self.refuses(target, at):
+                if self.forbidden[target] and not self.refuses(target, at, position + 1):
                     return position + 1
-        except Refused:
+        except Exception:  # a refusal, or a crash of the subject: the plain driver tells it again, with its text
             return position + 1
-        except Exception:  # a crash of the subject: the plain driver tells it again, with its text
-            return position + 1 if way else 0
+        finally:
+            self.taken = base + position + 1
         return None
 
     def same(self, seen: Observation, expected: Observation) -> bool:
         return saturated(seen, self.pairing.limits) == saturated(expected, self.pairing.limits)
 
-    def refuses(self, state: int, at: int) -> bool:
-        """Whether the subject refuses what the model forbids here. Asked once for each state."""
+    def refuses(self, state: int, at: int, taken: int) -> bool:
+        """Whether the subject refuses what the model forbids here, and is as it was. Asked once for each state."""
         asked, self.forbidden[state] = self.forbidden[state], ()
         for step in asked:
             self.refusals += 1
+            self.refused = (*self.refused, (taken, step))
             try:
                 self.subject.step(step, at)
             except Refused:
-                continue
-            self.refused = step
+                if self.same(self.subject.observe(at), (*self.shown[state], *self.quiet)):
+                    continue
             return False
         return True
 
 
-def confirmed(pairing: Pairing, graph: Graph, way: tuple[int, ...], refused: Step | None) -> Divergence:
+Asked: TypeAlias = tuple[tuple[int, Step], ...]
+"""Steps that a walk asked the subject for in vain, each with how many transitions had been taken before."""
+
+
+def confirmed(pairing: Pairing, graph: Graph, way: tuple[int, ...], refused: Asked) -> Divergence:
     """The divergence again, by the plain driver. Raises Flaky if the subject does not repeat it."""
-    steps = [graph.steps[int(graph.actions[edge])] for edge in way]
-    if refused is not None:
-        steps.append(refused)
+    steps: list[Step] = []
+    asked = list(refused)
+    for position in range(len(way) + 1):
+        while asked and asked[0][0] == position:
+            steps.append(asked.pop(0)[1])
+        if position < len(way):
+            steps.append(graph.steps[int(graph.actions[way[position]])])
     again, _ = walk(pairing, steps, explored=True)
     if again is None:
         raise Flaky(pairing.name, len(steps), repeats(pairing, steps))
@@ -374,8 +271,21 @@ class Flaky(Exception):
 
     def __str__(self) -> str:
         return (
-            f"{self.pairing}: the subject differed once on a walk of {self.steps} steps and on {self.times} of 10 replays: "
-            "it is not deterministic; take its clock, its random source and what it keeps between walks into the adapter"
+            f"{self.pairing}: the subject differed once on a walk of {self.steps} steps and on {self.times} of "
+            "10 replays: it is not deterministic; take its clock, its random source and what it keeps between walks "
+            "into the adapter"
+        )
+
+
+@dataclass
+class Leak(Flaky):
+    """A subject that keeps something of one walk in the next: it differs only after ``times`` others."""
+
+    def __str__(self) -> str:
+        others = "another walk" if self.times == 1 else f"{self.times} other walks"
+        return (
+            f"{self.pairing}: the subject differs on a walk of {self.steps} steps after {others}, and not when it is "
+            "new: its reset leaves something behind"
         )
 
 

@@ -80,7 +80,7 @@ class Lines:
         self.logged.append(event)
 
 
-def policy_of(constants: Mapping[str, Any], tick: int, **more: int | bool) -> BreakerPolicy:
+def policy_of(constants: Mapping[str, Any], tick: int, **more: Any) -> BreakerPolicy:
     """The model's constants as the runtime's, in ms."""
     return BreakerPolicy(
         echo_window_ms=constants["window"] * tick,
@@ -89,7 +89,7 @@ def policy_of(constants: Mapping[str, Any], tick: int, **more: int | bool) -> Br
         echo_backoff_max_ms=constants["cap"] * tick,
         echo_quiet_reset_ms=constants["quiet"] * tick,
         clear_when_settled=constants["clear_when_settled"],
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
@@ -170,10 +170,10 @@ class BreakerSubject:
             -1 if settling is None else self.ticks(at - (settling - cap)),
         )
 
-    def ticks(self, duration: float) -> int | float:
-        """A duration in the model's unit; a part of one is shown as such, and differs from every whole."""
+    def ticks(self, duration: float) -> int | str:
+        """A duration in the model's unit; a part of one is shown in ms, and differs from every whole."""
         whole, rest = divmod(duration, self.tick)
-        return int(whole) if rest == 0 else duration / self.tick
+        return int(whole) if rest == 0 else f"{duration:g} ms"
 
 
 ABSENT: tuple[Value, ...] = (0, -1, False, 0, 0, -1, -1)
@@ -186,8 +186,8 @@ def told(events: tuple[BreakerEvent, ...], settles: bool) -> str | None:
 
 
 def reason(text: str, settles: bool) -> str:
-    """How a pair ended. With ``clear_when_settled`` a pair may be both quiet and settled when housekeeping is late; which
-    came first is beyond what saturated ages tell, so the two are then one reason."""
+    """How a pair ended. With ``clear_when_settled`` a pair may be both quiet and settled when housekeeping is late;
+    which came first is beyond what saturated ages tell, so the two are then one reason."""
     return "ended" if settles and text in ("quiet", "convergence") else text
 
 
@@ -236,7 +236,7 @@ class Reported:
         return reason(text, self.clear_when_settled)
 
 
-def breaker_pairing(tick: int = 1_000, **constants: int | bool) -> Pairing:
+def breaker_pairing(tick: int = 1_000, **constants: Any) -> Pairing:
     """The breaker of one action and one document at a scope."""
     model = Breaker(**constants)
     flights = {
@@ -254,4 +254,5 @@ def breaker_pairing(tick: int = 1_000, **constants: int | bool) -> Pairing:
         happened={"reported": Reported(model.quiet, model.cap, model.clear_when_settled, model.kickoff_order)},
         refusable=frozenset({"BRK-18", "BRK-20"}),
         tick=tick,
+        implementation="quiesce.scheduler.breaker",
     )

@@ -56,7 +56,7 @@ def tree(changed: frozenset[Path]) -> dict[str, dict[str, int]]:
     }
 
 
-def at(value: Any, path: Path) -> Any:
+def value_at(value: Any, path: Path) -> Any:
     for key in path:
         value = value[key]
     return value
@@ -74,8 +74,8 @@ class ClassifierSubject:
         self.writes: dict[Path, Detail] = {}
         self.capture: EchoCapture | None = None
 
-    def step(self, step: Step, at_ms: int) -> None:
-        args = dict(step.args)
+    def step(self, step: Step, at: int) -> None:
+        args: dict[str, int] = dict(step.args)
         match step.action:
             case "cause":
                 address = Address(INSTANCES[args["instance"]], PATHS[args["path"]])
@@ -85,18 +85,18 @@ class ClassifierSubject:
                 reads = self.log.deep if args["instance"] == 0 else self.log.shallow
                 reads.append(Address(INSTANCES[args["instance"]], ("l",)))
             case "kick_off":
-                self.capture = capture_run(self.causes, self.writes.values(), kickoff=at_ms)
+                self.capture = capture_run(self.causes, self.writes.values(), kickoff=at)
                 self.writes.clear()
             case _:
                 path = PATHS[args["path"]]
                 changed = frozenset(leaf for leaf, name in zip(LEAVES, "abcd", strict=True) if args[name])
                 if changed:  # storage drops a write that differs nowhere
-                    before, after = at(tree(frozenset()), path), at(tree(changed), path)
+                    before, after = value_at(tree(frozenset()), path), value_at(tree(changed), path)
                     self.writes[path] = Detail(Address(INSTANCES[0], path), before, after)
                 else:
                     self.writes.pop(path, None)
 
-    def observe(self, at_ms: int) -> Observation:
+    def observe(self, at: int) -> Observation:
         if self.capture is None:
             return (None,) * len(FIELDS)
         full = {step.document: step.kind.value for step in form_steps(self.capture, self.log, tracked=True)}
@@ -116,7 +116,10 @@ def step_of(instance: int) -> Any:
 
 
 def untracked_step_of(instance: int) -> Any:
-    return lambda machine: "echo" if machine.kicked_off and machine.is_echo_untracked(instance) else None
+    def view(machine: Any) -> Value:
+        return "echo" if machine.kicked_off and machine.is_echo_untracked(instance) else None
+
+    return view
 
 
 def classifier_pairing(**constants: Any) -> Pairing:
@@ -130,4 +133,5 @@ def classifier_pairing(**constants: Any) -> Pairing:
         seen=(),
         hidden={leaf.name: "a run's causes, reads and writes are what goes in" for leaf in leaves(model)},
         derived=dict(zip(FIELDS, views, strict=True)),
+        implementation="quiesce.scheduler.echo",
     )

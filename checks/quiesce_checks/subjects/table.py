@@ -65,11 +65,11 @@ class TableSubject:
         )
         self.breaker = RemoteEchoBreaker(Lines(), policy)
         # One label for all: what tells actions apart is the object.
-        self.actions = [Named() for _ in range(actions)]
+        self.actions: list[Named] = [Named() for _ in range(actions)]
         self.documents = [[Entity("space", "space", f"{a}.{d}") for d in range(documents)] for a in range(actions)]
 
     def step(self, step: Step, at: int) -> None:
-        args = dict(step.args)
+        args: dict[str, int] = dict(step.args)
         match step.action:
             case "run":
                 if self.breaker.gate(self.actions[args["a"]], at) is not None:
@@ -177,4 +177,5 @@ def table_pairing(tick: int = 1_000, **constants: Any) -> Pairing:
         derived={name: derived[name] for name in order},
         refusable=frozenset({"BRK-18"}),
         tick=tick,
+        implementation="quiesce.scheduler.breaker",
     )

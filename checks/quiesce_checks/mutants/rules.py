@@ -1,0 +1,542 @@
+"""Mutants that leave a rule of ``specs/breaker.md`` out, or get it wrong."""
+
+from __future__ import annotations
+
+from .mutant import Mutant
+
+BREAKER = "scheduler/breaker.py"
+PAIRS = "scheduler/breaker_pairs.py"
+ECHO = "scheduler/echo.py"
+
+
+def rule(name: str, id: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:
+    return Mutant(name, "rule", id, file, old, new, what, equivalent)
+
+
+WHICH_RUNS_COUNT = (
+    rule(
+        "causeless",
+        "BRK-1",
+        ECHO,
+        "    overwritten: set[Entity] = set()\n    if paths:\n",
+        "    for write in (writes := tuple(writes)):\n"
+        "        paths.setdefault(write.address.entity, [()])\n"
+        "    overwritten: set[Entity] = set()\n    if paths:\n",
+        "a document that the run wrote counts though its change did not cause the run",
+    ),
+    rule(
+        "unread",
+        "BRK-2",
+        ECHO,
+        "        for document in candidates\n        if document in read\n",
+        "        for document in candidates\n",
+        "a document counts though the run did not read it",
+    ),
+    rule(
+        "deep_reads_only",
+        "BRK-2",
+        ECHO,
+        "chain(reads.deep, reads.shallow)",
+        "reads.deep",
+        "a document that was read without looking into it does not count",
+    ),
+    rule(
+        "shallow_reads_only",
+        "BRK-2",
+        ECHO,
+        "chain(reads.deep, reads.shallow)",
+        "reads.shallow",
+        "a document that was read deep does not count",
+    ),
+    rule(
+        "below_never_reaches",
+        "BRK-3",
+        ECHO,
+        "        if at_or_below(written, trigger):\n",
+        "        if written == trigger:\n",
+        "a write below the triggering path does not overwrite it",
+    ),
+    rule(
+        "at_never_reaches",
+        "BRK-3",
+        ECHO,
+        "        if at_or_below(written, trigger):\n",
+        "        if at_or_below(written, trigger) and written != trigger:\n",
+        "a write at the triggering path is taken for one above it, which only looks the same",
+        "what a write at a path changes is what differs at that path, whichever branch asks",
+    ),
+    rule(
+        "equal_writes_overwrite",
+        "BRK-3",
+        ECHO,
+        "changes = not equal(write.previous, write.value)",
+        "changes = True",
+        "a write of the value that was there overwrites",
+    ),
+    rule(
+        "above_counts_anything",
+        "BRK-4",
+        ECHO,
+        "rest = trigger[len(written) :]",
+        "rest = ()",
+        "a write above the triggering path overwrites it when it changes anything",
+    ),
+    rule(
+        "above_never_reaches",
+        "BRK-4",
+        ECHO,
+        "elif at_or_below(trigger, written):",
+        "elif trigger != trigger:",
+        "a write above the triggering path never overwrites it",
+    ),
+    rule(
+        "beside_reaches",
+        "BRK-5",
+        ECHO,
+        "            if not equal(at(write.previous, rest), at(write.value, rest)):\n                return True\n",
+        "            if not equal(at(write.previous, rest), at(write.value, rest)):\n                return True\n"
+        "        elif not equal(write.previous, write.value):\n            return True\n",
+        "a write to another field of the document overwrites",
+    ),
+    rule(
+        "whole_document_is_its_root",
+        "BRK-6",
+        ECHO,
+        "        if at_or_below(written, trigger):\n",
+        "        if at_or_below(written, trigger) and (trigger or not written):\n",
+        "a run that the whole document triggered overwrites it only by writing the whole of it",
+    ),
+    rule(
+        "first_trigger_only",
+        "BRK-7",
+        ECHO,
+        "if _reaches_any(write, paths[document]):",
+        "if _reaches_any(write, paths[document][:1]):",
+        "of several triggering paths only the first is looked at",
+    ),
+    rule(
+        "every_trigger",
+        "BRK-7",
+        ECHO,
+        "if _reaches_any(write, paths[document]):",
+        "if all(_reaches_any(write, [path]) for path in paths[document]):",
+        "a document is overwritten only if one write reaches each of its triggering paths",
+    ),
+    rule(
+        "two_steps_a_document",
+        "BRK-7",
+        ECHO,
+        "        candidates = capture.triggers\n",
+        "        candidates = capture.triggers + tuple(capture.overwritten)\n",
+        "an overwritten document of a tracked action makes two steps",
+    ),
+    rule(
+        "tracked_at_kickoff",
+        "BRK-9",
+        BREAKER,
+        "tracked=self.tracks(action))",
+        "tracked=self.tracks(action)\n            and any(pair.window_opened <= capture.kickoff"
+        " for pair in self._actions[id(action)].pairs.values()))",
+        "steps go by the pairs that were held at kickoff",
+    ),
+    rule(
+        "never_tracked",
+        "BRK-9",
+        BREAKER,
+        "tracked=self.tracks(action))",
+        "tracked=False)",
+        "every action is classified as one without a pair",
+    ),
+    rule(
+        "always_tracked",
+        "BRK-10",
+        ECHO,
+        "    if tracked:\n",
+        "    if tracked or capture.triggers:\n",
+        "an action without a pair has all its triggers looked at",
+    ),
+    rule(
+        "writes_by_bare_id",
+        "BRK-11",
+        ECHO,
+        "            document = write.address.entity\n",
+        "            own = write.address.entity\n"
+        "            document = next((one for one in paths if one.id == own.id), own)\n",
+        "a write matches a trigger in whatever space or instance, by the id alone",
+    ),
+    rule(
+        "writes_across_instances",
+        "BRK-11",
+        ECHO,
+        "            document = write.address.entity\n",
+        "            own = write.address.entity\n"
+        "            document = next((one for one in paths if (one.space, one.id) == (own.space, own.id)), own)\n",
+        "two scope instances of a document pass for one",
+    ),
+    rule(
+        "writes_across_spaces",
+        "BRK-11",
+        ECHO,
+        "            document = write.address.entity\n",
+        "            own = write.address.entity\n"
+        "            document = next((one for one in paths if (one.instance, one.id) == (own.instance, own.id)), own)\n",
+        "documents of two spaces with one id pass for one",
+    ),
+    rule(
+        "reads_by_bare_id",
+        "BRK-11",
+        ECHO,
+        "        if address.entity in wanted:\n            found.add(address.entity)\n",
+        "        if same := {one for one in wanted if one.id == address.entity.id}:\n            found |= same\n",
+        "a read matches a document in whatever space or instance, by the id alone",
+    ),
+    rule(
+        "pairs_by_bare_id",
+        "BRK-11",
+        BREAKER,
+        "        return held.pairs.get(document) if held is not None else None\n",
+        "        return next((p for p in held.pairs.values() if p.document.id == document.id), None) if held else None\n",
+        "a pair is found by the document's id alone",
+    ),
+)
+
+COUNTING = (
+    rule(
+        "window_from_kickoff",
+        "BRK-27",
+        BREAKER,
+        "Pair(held, step.document, window_opened=now,",
+        "Pair(held, step.document, window_opened=step.kickoff,",
+        "the window opens when the first counted run was kicked off",
+    ),
+    rule(
+        "window_never_lapses",
+        "BRK-12",
+        BREAKER,
+        "            if pair.window_opened + self.policy.echo_window_ms < now:\n",
+        "            if pair.window_opened + self.policy.echo_window_ms < 0:\n",
+        "the first window lasts for ever",
+    ),
+    rule(
+        "window_slides",
+        "BRK-12",
+        BREAKER,
+        "            pair.echoes += 1\n            if",
+        "            pair.window_opened = now\n            pair.echoes += 1\n            if",
+        "the window is counted from the last echo step, not from the first",
+    ),
+    rule(
+        "new_window_keeps_count",
+        "BRK-12",
+        BREAKER,
+        "                pair.window_opened = now\n                pair.echoes = 0\n",
+        "                pair.window_opened = now\n",
+        "a new window goes on with the old count",
+    ),
+    rule(
+        "new_window_is_empty",
+        "BRK-12",
+        BREAKER,
+        "                pair.window_opened = now\n                pair.echoes = 0\n",
+        "                pair.window_opened = now\n                pair.echoes = -1\n",
+        "the echo step that opens a new window is not counted in it",
+    ),
+    rule(
+        "old_window_stays",
+        "BRK-12",
+        BREAKER,
+        "                pair.window_opened = now\n                pair.echoes = 0\n",
+        "                pair.echoes = 0\n",
+        "the count starts anew, but in the window that has run out",
+    ),
+    rule(
+        "never_trips",
+        "BRK-13",
+        BREAKER,
+        "                self._trip(pair, now)\n",
+        "                pair.echoes -= 1\n",
+        "the threshold trips nothing",
+    ),
+    rule(
+        "trips_at_the_threshold_only",
+        "BRK-13",
+        BREAKER,
+        "pair.echoes >= self.policy.echo_trip_threshold",
+        "pair.echoes == self.policy.echo_trip_threshold",
+        "a count above the threshold does not trip",
+        "a count grows by one and trips at the threshold, so an untripped pair never counts above it",
+    ),
+    rule(
+        "agreement_counts_on",
+        "BRK-14",
+        BREAKER,
+        "        if not self.policy.clear_when_settled:\n            self._clear(",
+        "        if not self.policy.clear_when_settled:\n            pair.tripped_at is None or self._clear(",
+        "a convergence step leaves an untripped pair as it was",
+    ),
+)
+
+BACKING_OFF = (
+    rule(
+        "renewed_by_a_burst",
+        "BRK-15",
+        BREAKER,
+        "            self._back_off(pair, min(self.policy.echo_backoff_max_ms, 2 * pair.step_ms), now)\n",
+        "            pair.echoes += 1\n            if pair.echoes % self.policy.echo_trip_threshold == 0:\n"
+        "                self._back_off(pair, min(self.policy.echo_backoff_max_ms, 2 * pair.step_ms), now)\n",
+        "a tripped pair takes another threshold of echo steps for each renewal",
+    ),
+    rule(
+        "renewed_from_the_deadline",
+        "BRK-15",
+        BREAKER,
+        "        pair.owner.deadlines.set(pair, now + step_ms)\n",
+        "        pair.owner.deadlines.set(pair, max(now, pair.owner.deadlines[pair] or now) + step_ms)\n",
+        "a renewal is added to the deadline that stands instead of running from the echo step",
+    ),
+    rule(
+        "first_trip_at_once",
+        "BRK-15",
+        BREAKER,
+        "            if pair.echoes >= self.policy.echo_trip_threshold:\n",
+        "            if pair.echoes >= self.policy.echo_trip_threshold or self._trips:\n",
+        "after the first trip of any pair every pair trips with its first echo step",
+    ),
+    rule(
+        "never_longer",
+        "BRK-16",
+        BREAKER,
+        "2 * pair.step_ms), now)",
+        "pair.step_ms), now)",
+        "every renewal is as long as the first",
+    ),
+    rule(
+        "linear",
+        "BRK-16",
+        BREAKER,
+        "2 * pair.step_ms), now)",
+        "pair.step_ms + self.policy.echo_backoff_base_ms), now)",
+        "every renewal is one base longer than the last",
+    ),
+    rule(
+        "no_cap",
+        "BRK-17",
+        BREAKER,
+        "min(self.policy.echo_backoff_max_ms, 2 * pair.step_ms)",
+        "2 * pair.step_ms",
+        "backoffs double without end",
+    ),
+    rule(
+        "gate_stays_open",
+        "BRK-18",
+        BREAKER,
+        "        return latest if latest is not None and latest > now else None\n",
+        "        return latest if latest is not None and latest < now else None\n",
+        "runs start whatever the deadline",
+    ),
+    rule(
+        "lines_for_renewals",
+        "BRK-28",
+        BREAKER,
+        "            pair.renewals += 1\n",
+        '            pair.renewals += 1\n            self._log.error(TRIP_EVENT, "renewed")\n',
+        "every renewal is logged",
+    ),
+    rule(
+        "no_line",
+        "BRK-28",
+        BREAKER,
+        "        self._log.error(\n",
+        "        str(\n",
+        "a trip crashes instead of logging its line",
+    ),
+)
+
+ENDS = (
+    rule(
+        "agreement_lifts_nothing",
+        "BRK-19",
+        BREAKER,
+        "            self._clear(pair, ClearReason.CONVERGENCE, now)\n            return\n",
+        "            self._drop(pair, ClearReason.CONVERGENCE, now)\n            return\n",
+        "a convergence step clears a tripped pair, but its backoff stands",
+    ),
+    rule(
+        "agreement_after_a_trip_is_ignored",
+        "BRK-19",
+        BREAKER,
+        "        if not self.policy.clear_when_settled:\n            self._clear(",
+        "        if not self.policy.clear_when_settled:\n            pair.tripped_at is not None or self._clear(",
+        "a convergence step leaves a tripped pair as it was",
+    ),
+    rule(
+        "never_forgotten",
+        "BRK-21",
+        BREAKER,
+        "        quiet = self._table.oldest_tripped()\n",
+        "        quiet = None\n",
+        "a quiet pair is kept for ever",
+    ),
+    rule(
+        "window_resets_the_tripped",
+        "BRK-22",
+        BREAKER,
+        "quiet_at = quiet.last_echo + self.policy.echo_quiet_reset_ms",
+        "quiet_at = quiet.last_echo + self.policy.echo_window_ms",
+        "a tripped pair is cleared when its window has run out",
+    ),
+    rule(
+        "late_housekeeping_continues",
+        "BRK-26",
+        BREAKER,
+        "        self.housekeep(now)\n        held = self._actions.get(id(action))\n        before",
+        "        held = self._actions.get(id(action))\n        before",
+        "an echo step goes on where a quiet pair was, if housekeeping has not come yet",
+    ),
+    rule(
+        "retired_pairs_stay",
+        "BRK-23",
+        BREAKER,
+        "for pair in sorted(held.pairs.values(), key=lambda pair: pair.order):",
+        "for pair in tuple[Pair, ...]():",
+        "the pairs of a retired registration stay in the table",
+    ),
+    rule(
+        "one_retired_pair_goes",
+        "BRK-23",
+        BREAKER,
+        "for pair in sorted(held.pairs.values(), key=lambda pair: pair.order):",
+        "for pair in sorted(held.pairs.values(), key=lambda pair: pair.order)[:1]:",
+        "only the oldest pair of a retired registration is dropped",
+    ),
+    rule(
+        "retired_gate_stays",
+        "BRK-24",
+        BREAKER,
+        "        held = self._actions.pop(id(action), None)\n        if held is None:\n"
+        "            return Gate(None, Move.KEPT)\n        before = held.deadlines.latest()\n"
+        "        for pair in sorted(held.pairs.values(), key=lambda pair: pair.order):\n"
+        "            self._clear(",
+        "        held = self._actions.get(id(action))\n        if held is None:\n"
+        "            return Gate(None, Move.KEPT)\n        before = held.deadlines.latest()\n"
+        "        for pair in sorted(held.pairs.values(), key=lambda pair: pair.order):\n"
+        "            self._drop(",
+        "the deadlines of a retired registration hold the next one back",
+    ),
+)
+
+TABLE_AND_GATE = (
+    rule(
+        "unbounded",
+        "BRK-29",
+        BREAKER,
+        "            self._evict(now)\n",
+        "            pass\n",
+        "a full table takes another pair",
+    ),
+    rule(
+        "newest_evicted",
+        "BRK-29",
+        PAIRS,
+        "heads[0] if untripped_first else min(heads, key=lambda pair: pair.order)",
+        "heads[0] if untripped_first else max(self, key=lambda pair: pair.order)",
+        "the youngest pair makes room",
+    ),
+    rule(
+        "oldest_untripped_evicted",
+        "BRK-29",
+        PAIRS,
+        "heads[0] if untripped_first else min(heads, key=lambda pair: pair.order)",
+        "heads[0]",
+        "an untripped pair makes room, also without the repair that says so",
+    ),
+    rule(
+        "first_come_first_evicted",
+        "BRK-30",
+        PAIRS,
+        "        pair.order = self._touches\n",
+        "        pair.order = pair.order or self._touches\n",
+        "a pair is as old as its first echo step",
+    ),
+    rule(
+        "kinds_keep_their_order",
+        "BRK-30",
+        PAIRS,
+        "        self.remove(pair)\n        self._touches += 1\n",
+        "        if pair.tripped_at is not None:\n            self._untripped.pop(pair, None)\n        self._touches += 1\n",
+        "an echo step does not move its pair among the others of its kind",
+    ),
+    rule(
+        "evicted_deadline_lifted",
+        "BRK-31",
+        BREAKER,
+        "            self._drop(pair, ClearReason.EVICTED, now)\n",
+        "            self._clear(pair, ClearReason.EVICTED, now)\n",
+        "making room opens the gate of the pair that goes",
+    ),
+    rule(
+        "evicted_deadline_stays",
+        "BRK-31",
+        BREAKER,
+        "            orphan.owner.deadlines.discard(orphan)\n",
+        "            orphan.owner.deadlines.set(orphan, now + 1)\n",
+        "the deadline of an evicted pair never passes",
+    ),
+    rule(
+        "last_deadline_only",
+        "BRK-32",
+        PAIRS,
+        "        self._at[pair] = at\n",
+        "        self._at = {pair: at}\n",
+        "the gate goes by the deadline that was set last",
+    ),
+    rule(
+        "agreement_lifts_all",
+        "BRK-32",
+        PAIRS,
+        "        self._at.pop(pair, None)\n",
+        "        self._at.clear()\n",
+        "clearing one document's pair lifts the backoff of every other",
+    ),
+    rule(
+        "earliest_deadline",
+        "BRK-32",
+        PAIRS,
+        "            if self._at.get(pair) == -negated:\n                return -negated\n",
+        "            if self._at.get(pair) == -negated:\n                return min(self._at.values())\n",
+        "the gate goes by the earliest deadline",
+    ),
+    rule(
+        "first_step_only",
+        "BRK-33",
+        BREAKER,
+        "        for step in steps:\n",
+        "        for step in tuple(steps)[:1]:\n",
+        "of a run with several steps only the first counts",
+    ),
+    rule(
+        "echoes_only",
+        "BRK-33",
+        BREAKER,
+        "                self._converge(action, step, now)\n",
+        "                continue\n",
+        "convergence steps do nothing",
+    ),
+    rule(
+        "echo_ends_the_run",
+        "BRK-33",
+        BREAKER,
+        "                self._echo(action, step, now)\n            else",
+        "                self._echo(action, step, now)\n                break\n            else",
+        "what comes after an echo step of the same run is left out",
+    ),
+)
+
+RULES = (*WHICH_RUNS_COUNT, *COUNTING, *BACKING_OFF, *ENDS, *TABLE_AND_GATE)
+
+NOT_OF_THE_BREAKER = {
+    "BRK-8": "the scheduler hands only successful commits on (runner.py); in lockstep the adapter plays the scheduler",
+    "BRK-20": "a retry is a run that the scheduler starts (retry.py), and waits at the one gate that BRK-18 is about",
+    "BRK-25": "the scheduler compares registrations (runner.py); the breaker only hands the token back",
+}
+"""Rules that the mutated files do not implement, each with what does."""

@@ -44,6 +44,7 @@ MAIN, ONE, RULES, TRACES, RUNTIME = "The main job", "One question", "Rules", "Tr
 ENTRIES: dict[str, Entry] = {
     "check": Entry("quiesce_checks.commands.check", "check", "Run the suites of specs/: everything as expected?", MAIN),
     "explore": Entry("quiesce_checks.commands.engines", "explore", "Visit every reachable state of a machine.", ONE),
+    "simulate": Entry("quiesce_checks.commands.simulate", "simulate", "Walk through a machine at random.", ONE),
     "prove": Entry("quiesce_checks.commands.engines", "prove", "Prove properties for runs of any length.", ONE),
     "bmc": Entry("quiesce_checks.commands.engines", "bmc", "Search all runs up to a depth with a solver.", ONE),
     "rules": Entry("quiesce_checks.commands.rules", "rules", "Print the rules and where they are checked.", RULES),

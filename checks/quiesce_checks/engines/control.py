@@ -38,6 +38,15 @@ class Slot(IntEnum):
     OFFSETS_AT = auto()  # the graph: for each state, where its edges begin (64 bits),
     TARGETS_AT = auto()  # the edges' targets (32 bits),
     LABELS_AT = auto()  # and moves (16 bits)
+    RUN = auto()  # a walk: its number in the block,
+    RUNS = auto()  # how many the block has,
+    DEPTH = auto()  # steps that a walk takes at most,
+    STEP = auto()  # steps that it has taken,
+    STEPS = auto()  # and those of all walks of the block;
+    WEIGHTS_AT = auto()  # for each walk and possible move, how likely it is (32 bits),
+    SEEDS_AT = auto()  # for each walk, what its choices are drawn from,
+    LENGTHS_AT = auto()  # for each walk, how many steps it took,
+    PATH_AT = auto()  # and the moves of the one that is under way (32 bits)
 
 
 class Answer(IntEnum):

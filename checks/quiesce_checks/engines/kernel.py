@@ -28,6 +28,29 @@ declare i64 @llvm.cttz.i64(i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)"""
 
 
+def noting() -> str:
+    """A function that notes ``state`` for each watch of ``set`` whose bit is given and that was not found before."""
+    out = Assembly()
+    active_at = read(out, Slot.ACTIVE_AT, "ptr")
+    found_at = read(out, Slot.FOUND_AT, "ptr")
+    active = out.load(active_at, "%set")
+    hit = out.op(f"and i64 {active}, %bits")
+    out.store(out.op(f"xor i64 {active}, {hit}"), active_at, "%set")
+    left = out.cell(hit)
+    with out.loop() as (_, after):
+        bits, body = out.get(left), out.label()
+        out.split(out.op(f"icmp ne i64 {bits}, 0"), body, after)
+        out.start(body)
+        bit = out.op(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 true)")
+        first = out.op("shl i64 %set, 6")
+        out.store("%state", found_at, out.op(f"or i64 {first}, {bit}"))
+        out.set(left, out.op(f"and i64 {bits}, {out.op(f'sub i64 {bits}, 1')}"))
+        write(out, Slot.EVENTS, out.op(f"add i64 {read(out, Slot.EVENTS)}, 1"))
+    out.do("ret void")
+    head = "internal void @note(ptr %control, i64 %set, i64 %bits, i64 %state) noinline cold nounwind"
+    return out.function(head)
+
+
 class Kernel:
     """Writes the module. ``graph`` keeps the edges, in the order of their sources."""
 
@@ -40,29 +63,7 @@ class Kernel:
     def module(self) -> str:
         lanes = self.shape.lanes
         count = f"declare i{lanes} @llvm.ctpop.i{lanes}(i{lanes})" if lanes > 1 and lanes != 64 else ""
-        return "\n\n".join([DECLARATIONS, count, self.note(), self.insert(), self.judge(), self.search()]) + "\n"
-
-    def note(self) -> str:
-        """Note ``state`` for each watch of ``set`` whose bit is given and that was not found before."""
-        out = Assembly()
-        active_at = read(out, Slot.ACTIVE_AT, "ptr")
-        found_at = read(out, Slot.FOUND_AT, "ptr")
-        active = out.load(active_at, "%set")
-        hit = out.op(f"and i64 {active}, %bits")
-        out.store(out.op(f"xor i64 {active}, {hit}"), active_at, "%set")
-        left = out.cell(hit)
-        with out.loop() as (_, after):
-            bits, body = out.get(left), out.label()
-            out.split(out.op(f"icmp ne i64 {bits}, 0"), body, after)
-            out.start(body)
-            bit = out.op(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 true)")
-            first = out.op("shl i64 %set, 6")
-            out.store("%state", found_at, out.op(f"or i64 {first}, {bit}"))
-            out.set(left, out.op(f"and i64 {bits}, {out.op(f'sub i64 {bits}, 1')}"))
-            write(out, Slot.EVENTS, out.op(f"add i64 {read(out, Slot.EVENTS)}, 1"))
-        out.do("ret void")
-        head = "internal void @note(ptr %control, i64 %set, i64 %bits, i64 %state) noinline cold nounwind"
-        return out.function(head)
+        return "\n\n".join([DECLARATIONS, count, noting(), self.insert(), self.judge(), self.search()]) + "\n"
 
     def insert(self) -> str:
         """Enter states ``first``..``end``-1, all different and none of them in it, into the table."""

@@ -36,12 +36,15 @@ def shrink(pairing: Pairing, found: Divergence, *, budget: int = 2_000, explored
     while size >= 1 and walks < budget and taken < LONG:
         position, shorter = 0, False
         while position < len(best.steps) and walks < budget and taken < LONG:
-            candidate = (*best.steps[:position], *best.steps[position + size :])
-            walks += 1
-            again, steps = walk(pairing, candidate, explored=explored)
-            taken += steps
-            if again is not None and cost(again) < cost(best):
-                best, shorter = again, True
+            before, after = best.steps[:position], best.steps[position + size :]
+            # Without the step that took a place, the later ones may mean the place before theirs.
+            for candidate in [(*before, *after), *([(*before, *map(one_lower, after))] if size == 1 else [])]:
+                walks += 1
+                again, steps = walk(pairing, candidate, explored=explored)
+                taken += steps
+                if again is not None and cost(again) < cost(best):
+                    best, shorter = again, True
+                    break
             else:
                 position += size
         if not shorter:
@@ -50,6 +53,18 @@ def shrink(pairing: Pairing, found: Divergence, *, budget: int = 2_000, explored
     walks += more
     best, more = shorter_way(pairing, best, explored)
     return Shrunk(replace(best, found_after=found.found_after), walks + more)
+
+
+def one_lower(step: Step) -> Step:
+    """A step with each index one lower, where it can be."""
+    if step.action == ELAPSE:
+        return step
+    return Step(
+        step.action,
+        tuple(
+            (name, v - 1 if isinstance(v, int) and not isinstance(v, bool) and v > 0 else v) for name, v in step.args
+        ),
+    )
 
 
 def cost(divergence: Divergence) -> tuple[int, int]:

@@ -319,10 +319,11 @@ class Builder:
         made: list[Clock] = []
         for offset, found in compared.items():
             limit = t.const(0)
-            for comparison in found:
-                limit = t.max_(limit, t.add(self.upper(comparison.other, comparison.site), t.const(1)))
+            uppers = tuple(dict.fromkeys(self.upper(c.other, c.site) for c in found))
+            for upper in uppers:
+                limit = t.max_(limit, t.add(upper, t.const(1)))
             sites = tuple(dict.fromkeys(c.site for c in found))
-            made.append(Clock(offset, limit, sites))
+            made.append(Clock(offset, limit, sites, uppers))
         return tuple(made)
 
     def upper(self, term: Term, site: Site) -> Term:

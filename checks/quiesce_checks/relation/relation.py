@@ -95,11 +95,15 @@ class Property:
 
 @dataclass(frozen=True)
 class Clock:
-    """An age and everything it is compared with: what its saturation rests on."""
+    """An age and everything it is compared with: what its saturation rests on.
+
+    ``compared`` are numbers of constants alone, each an upper bound of something that the age is compared with.
+    """
 
     variable: int
     saturation: Term
     sites: tuple[Site, ...]
+    compared: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True)

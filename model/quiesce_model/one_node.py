@@ -1,0 +1,549 @@
+"""One node with all its gates: what changes it, its runs and their commits, the wake and whoever waits for idle.
+
+The environment does what it likes where the runtime can be entered: between runs of a pass, while a body runs, and
+between passes. The breaker is part of it: it may back the node off after any commit. Nothing is urgent, so whatever
+is due may be late.
+"""
+
+# A type checker does not see that self.require(flight is not None) shows that there is one.
+# pyright: reportOptionalMemberAccess=false
+
+from __future__ import annotations
+
+from .gates import Wake
+from .language import (
+    Age,
+    Left,
+    action,
+    age,
+    constant,
+    flag,
+    ghost,
+    initial,
+    invariant,
+    left,
+    optional,
+    part,
+    reachable,
+    step_property,
+    upto,
+)
+from .scheduler import Commit, Node, SchedulerSettings, Status
+
+
+class OneNode(SchedulerSettings):
+    """A computation or an ``effect``; the first run of a computation may be ``awaited``.
+
+    ``storm`` is how many runs are to fail while no time passes, ``longest_wait`` how long a change is to be put off.
+    ``retries_back_off`` is a repair: a retry after a conflict waits as if its node had not converged.
+    """
+
+    effect: bool = constant(False)
+    awaited: bool = constant(False)
+    may_retire: bool = constant(False)
+    conflicts: bool = constant(False)
+    storm: int = constant(1)
+    longest_wait: int = constant(2)
+    retries_back_off: bool = constant(False)
+
+    node: Node = part(Node)
+    running: bool = flag()  # its body, which may be asynchronous
+    flight: Commit | None = optional(Commit)
+    catching_up: bool = flag()  # after a conflict
+    held: bool = flag()  # what it reads is being fetched
+    passing: bool = flag()
+    queued: bool = flag(True)
+    wake: Wake = part(Wake)
+
+    since_change: Age = ghost(age())  # of a node that is put off by it: since the last change that calls for a run
+    postponed: Age = ghost(age())  # since the first of the changes that have kept the debounce shut
+    since_run: Age = ghost(age())  # since a run was completed
+    since_deferral: Age = ghost(age())  # since a pass last backed it off
+    since_echo: Age = ghost(age())  # since the breaker last backed it off
+    echo_backoff: int = ghost(upto(lambda c: c.longest_echo))  # for how long
+    since_hold: Age = ghost(age())
+    failed: int = ghost(upto(lambda c: c.storm + 1))  # commits refused while no time passed; one more is for more
+    instant: Left = ghost(left(1))  # not over: no time has passed since the last of them
+    woken: int = ghost(upto(2))  # runs started since a commit was last decided; 2 stands for more
+
+    @initial
+    def registered(self) -> None:
+        self.node.effect = self.effect
+        self.node.provisional = self.awaited
+        self.node.demanded = self.awaited
+
+    @action(own=bool)
+    def change(self, own: bool) -> None:
+        """Something that the node reads changes, by this session's hand or by another's."""
+        self.require(self.node.registered)
+        self.node.own = self.node.own or own
+        if self.flight is not None and not own:
+            self.flight.stale = True
+        self.invalidate()
+
+    @action()
+    def overtake(self) -> None:
+        """Another session's commit reaches the server before the one in flight, and is not yet seen here."""
+        self.require(self.conflicts)
+        self.require(self.flight is not None)
+        self.flight.stale = True
+
+    def invalidate(self) -> None:
+        if self.node.gates.debounce.over:
+            self.postponed.start()
+        self.node.invalidate(self)
+        if self.node.ran and not self.node.owed:
+            self.since_change.start()
+        self.summon()
+
+    def summon(self) -> None:
+        """Have a pass look at the node: soon, or, for an effect that is debounced, when the wake is due."""
+        node = self.node
+        if node.due(self):
+            if node.effect and not node.gates.debounce.over:
+                if self.rule("GAT-32"):
+                    self.wake.arm(self, node.gates.debounce.remaining)
+            elif self.rule("GAT-33"):
+                self.queued = True
+
+    @action()
+    def demand(self) -> None:
+        """A live node comes to read what this one writes."""
+        self.require(not self.effect)
+        self.require(self.node.registered and not self.node.demanded)
+        self.node.demanded = True
+        if self.node.due(self):
+            self.queued = True
+
+    @action()
+    def release(self) -> None:
+        """Its last live reader goes away, and it is dormant."""
+        self.require(not self.effect)
+        self.require(self.node.demanded)
+        self.node.demanded = False
+
+    # A pass.
+
+    @action()
+    def begin_pass(self) -> None:
+        self.require(self.queued)
+        self.require(not self.passing)
+        self.queued = False
+        self.passing = True
+
+    @action()
+    def run(self) -> None:
+        """The node has its turn."""
+        self.require(self.passing and not self.running)
+        self.require(self.node.runnable(self))
+        self.require(self.node.runs < self.budget or not self.rule("SCH-6"))
+        self.require(self.node.runs <= self.budget)
+        self.node.start(self)
+        self.running = True
+        self.since_change.stop()
+        self.postponed.stop()
+        self.woken = min(self.woken + 1, 2)
+
+    @action(writes=bool)
+    def finish(self, writes: bool) -> None:
+        """The body returns; what it wrote is applied here, and its commit is on its way."""
+        self.require(self.running)
+        self.require(self.flight is None)
+        self.running = False
+        self.since_run.start()
+        if self.node.owed:
+            self.since_run.stop()
+        self.node.complete(self)
+        if writes:
+            self.flight = Commit(stale=False, outlived=False)
+
+    @action()
+    def end_pass(self) -> None:
+        """Nothing is left to run, or the node has had its runs."""
+        self.require(self.passing and not self.running)
+        self.require(not self.node.runnable(self) or self.node.runs >= self.budget)
+        node = self.node
+        if node.runnable(self):
+            self.since_deferral.start()
+        elif node.status is Status.CLEAN:
+            self.since_deferral.stop()
+        node.end_pass(self)
+        self.passing = False
+        self.look_ahead()
+
+    def look_ahead(self) -> None:
+        """Queue another pass for what can run now, or arm the wake for what cannot."""
+        node = self.node
+        if node.runnable(self):
+            self.queued = True
+        elif self.has_a_future(node.due(self)) and self.rule("GAT-36"):
+            self.wake.arm(self, node.gates.rest(self))
+
+    def has_a_future(self, due: bool) -> bool:
+        """The node is to run once its gates open. A dormant one is not."""
+        return due or (self.node.status is not Status.CLEAN and not self.rule("GAT-37"))
+
+    @action()
+    def fire(self) -> None:
+        """The wake is due."""
+        self.require(self.wake.armed and self.wake.rest.over)
+        self.wake.disarm()
+        if self.rule("GAT-35"):
+            self.queued = True
+
+    def recompute_wake(self) -> None:
+        """A gate was opened early: a pass looks anew, and arms the wake for what is left."""
+        if self.rule("GAT-34"):
+            self.wake.disarm()
+            self.queued = True
+
+    # What becomes of a commit.
+
+    @action(echo=lambda c: c.longest_echo + 1)
+    def succeed(self, echo: int) -> None:
+        """The commit is accepted; the breaker backs the node off for ``echo``, or not (0)."""
+        self.require(self.flight is not None)
+        self.require(not self.flight.stale)
+        if echo > 0 and not self.flight.outlived:
+            self.node.gates.shut(echo)
+            self.since_echo.start()
+            self.echo_backoff = self.node.gates.echo.remaining
+        self.decided()
+
+    @action()
+    def conflict(self) -> None:
+        """The commit is refused, since what the run read has changed; the session has to catch up first."""
+        self.require(self.conflicts)
+        self.require(self.flight is not None)
+        self.require(self.flight.stale)
+        self.catching_up = not self.flight.outlived
+        self.failed = 1 if self.instant.over else min(self.failed + 1, self.storm + 1)
+        self.instant.set(1)
+        self.decided()
+
+    def decided(self) -> None:
+        self.flight = None
+        self.woken = 0
+
+    @action()
+    def caught_up(self) -> None:
+        """What the conflict was about has arrived."""
+        self.require(self.catching_up)
+        self.catching_up = False
+        self.since_change.stop()
+        self.since_run.stop()
+        self.node.owe(self)
+        if self.retries_back_off:
+            self.node.gates.back_off(self)
+            self.since_deferral.start()
+        self.recompute_wake()
+
+    @action(rest=lambda c: max(c.longest_echo, 1))
+    def lift(self, rest: int) -> None:
+        """The breaker ends a backoff early: the sides agree. Another document's may stand, for ``rest``."""
+        self.require(self.node.gates.echo > rest)
+        self.node.gates.lift(self, rest)
+        self.since_echo.stop()
+        self.echo_backoff = rest
+        if rest > 0:
+            self.since_echo.start()
+        self.recompute_wake()
+
+    # The resume hold.
+
+    @action()
+    def hold(self) -> None:
+        """What the node reads has to be fetched first; it is to wait for that, but not longer than ``resume``."""
+        self.require(self.resume > 0)
+        self.require(self.node.registered and self.node.status is not Status.CLEAN)
+        self.require(not self.held)
+        self.held = True
+        self.node.gates.hold_back(self)
+        self.since_hold.start()
+
+    @action()
+    def release_hold(self) -> None:
+        """What the node reads is there."""
+        self.require(self.held)
+        self.held = False
+        self.node.gates.release_hold(self)
+        self.since_hold.stop()
+        self.recompute_wake()
+
+    # The registration.
+
+    @action()
+    def retire(self) -> None:
+        """The registration ends; the record outlives it."""
+        self.require(self.may_retire)
+        self.require(self.node.registered and not self.running)
+        self.node.retire(self)
+        self.node.demanded = False
+        self.node.provisional = False
+        self.catching_up = False
+        if self.flight is not None:
+            self.flight.outlived = True
+        self.since_change.stop()
+        self.postponed.stop()
+        self.since_echo.stop()
+        self.echo_backoff = 0
+        self.recompute_wake()
+
+    @action()
+    def register(self) -> None:
+        """The same action is registered anew."""
+        self.require(not self.node.registered)
+        self.node.register()
+        self.summon()
+
+    # Idle.
+
+    def is_idle(self) -> bool:
+        """Whoever waits for idle is told now."""
+        busy = self.running or self.passing or self.queued
+        if busy and self.rule("GAT-38"):
+            return False
+        if self.node.runnable(self):
+            return False
+        return not (self.wake.armed and self.node.holds_idle(self))
+
+    @action()
+    def resolve_idle(self) -> None:
+        self.require(self.is_idle())
+        if not self.stay_resolved:
+            self.node.gates.holds = 0
+
+    # When runs start.
+
+    @step_property("GAT-1", "GAT-3", on="run")
+    def runs_follow_the_last_change(self, before: OneNode) -> bool:
+        """A re-run starts no earlier than one debounce after the last change that calls for it."""
+        since = before.since_change
+        return not since.running or since >= self.debounce
+
+    @step_property("GAT-5", "GAT-6", on="run")
+    def runs_are_a_throttle_apart(self, before: OneNode) -> bool:
+        """A run starts no earlier than one throttle after the last one was completed, unless a retry is owed."""
+        since = before.since_run
+        return not since.running or since >= self.throttle
+
+    @step_property("GAT-7", "GAT-18", on="run")
+    def starts_wait_for_the_backoff(self, before: OneNode) -> bool:
+        """No run starts before the pass that last backed the node off plus the backoff, a retry neither."""
+        since = before.since_deferral
+        return not since.running or since >= before.node.gates.step
+
+    @step_property("GAT-13", "GAT-14", "GAT-19", on="run")
+    def starts_wait_for_the_echo_backoff(self, before: OneNode) -> bool:
+        """No run starts before the end of the breaker's backoff, a retry neither."""
+        since = before.since_echo
+        return not since.running or since >= before.echo_backoff
+
+    @step_property("GAT-21", on="run")
+    def runs_wait_for_the_hold(self, before: OneNode) -> bool:
+        """While what it reads is fetched, a node runs only after the hold's time."""
+        since = before.since_hold
+        return not since.running or since >= self.resume
+
+    @invariant("GAT-2", "GAT-16", "GAT-17", "GAT-20")
+    def nothing_else_defers(self) -> bool:
+        """A node is eligible as soon as every reason to put it off has ended: at the deadline, not after it."""
+        if not self.node.due(self) or self.held:
+            return True
+        debounced = self.since_change.running and self.since_change < self.debounce
+        throttled = self.since_run.running and self.since_run < self.throttle
+        backed_off = self.since_deferral.running and self.since_deferral < self.node.gates.step
+        echoing = self.since_echo.running and self.since_echo < self.echo_backoff
+        awaited = not self.node.ran and self.node.provisional
+        return debounced or throttled or backed_off or echoing or awaited or self.node.gates.eligible(self)
+
+    @invariant()
+    def no_change_waits_for_long(self) -> bool:
+        """However many changes follow it, the debounce puts a change off for a bounded time (longest_debounce)."""
+        return self.node.gates.debounce.over or self.postponed <= self.longest_wait
+
+    @step_property("SCH-3", on="run")
+    def dormant_nodes_do_not_run(self, before: OneNode) -> bool:
+        """A node that nobody reads does not run, unless a retry is to make good what it had written."""
+        return before.node.live() or before.node.owed
+
+    # The backoff of what does not converge.
+
+    @step_property("GAT-8", on="end_pass")
+    def every_backoff_is_one_step_longer(self, before: OneNode) -> bool:
+        was = before.node.gates.step
+        now = self.node.gates.step
+        if not before.node.runnable(before):
+            return True
+        return now == (self.base if was == 0 else min(2 * was, self.cap))
+
+    @invariant("GAT-9")
+    def backoff_between_base_and_cap(self) -> bool:
+        step = self.node.gates.step
+        return step == 0 or self.base <= step <= self.cap
+
+    @step_property("GAT-10", "GAT-11", on="end_pass")
+    def a_clean_node_starts_afresh(self, before: OneNode) -> bool:
+        """A pass that ends with the node clean leaves no backoff, no escalation and no hold passes."""
+        gates = self.node.gates
+        clean = self.node.status is Status.CLEAN
+        return not clean or (gates.backoff.over and gates.step == 0 and gates.holds == 0)
+
+    @invariant("SCH-6")
+    def a_pass_is_bounded(self) -> bool:
+        return self.node.runs <= self.budget
+
+    @step_property("SCH-7", on="end_pass")
+    def backed_off_for_runs_alone(self, before: OneNode) -> bool:
+        """A node is backed off only when it has had as many runs as a pass allows."""
+        return before.node.runs >= self.budget or self.node.gates.step <= before.node.gates.step
+
+    # Gates are cleared one by one.
+
+    @step_property("GAT-14", on="end_pass")
+    def converging_lifts_no_echo_backoff(self, before: OneNode) -> bool:
+        return self.node.gates.echo.remaining == before.node.gates.echo.remaining
+
+    @step_property("GAT-15", on="lift")
+    def lifting_lifts_no_other_backoff(self, before: OneNode) -> bool:
+        return self.node.gates.backoff.remaining == before.node.gates.backoff.remaining
+
+    @step_property("GAT-18", "GAT-19", on="caught_up")
+    def a_retry_releases_no_backoff(self, before: OneNode) -> bool:
+        """It releases the debounce and the throttle, and neither backoff."""
+        now = self.node.gates
+        was = before.node.gates
+        bounded = now.backoff.remaining >= was.backoff.remaining and now.echo.remaining == was.echo.remaining
+        return bounded and now.debounce.over and now.throttle.over
+
+    @step_property(on="release_hold")
+    def releasing_the_hold_keeps_the_backoff(self, before: OneNode) -> bool:
+        """A node that did not converge waits for its backoff, whatever else it waited for (hold_apart)."""
+        since = self.since_deferral
+        return not since.running or since >= self.node.gates.step or not self.node.gates.backoff.over
+
+    @invariant("GAT-22", "GAT-23")
+    def nothing_outlives_the_registration(self) -> bool:
+        gates = self.node.gates
+        return self.node.registered or (gates.debounce.over and gates.echo.over)
+
+    @step_property(on="register")
+    def a_registration_inherits_nothing(self, before: OneNode) -> bool:
+        """The next registration of an action waits for nothing that the last one did (retire_all)."""
+        return self.node.gates.eligible(self) or self.held
+
+    # Retries.
+
+    @invariant("GAT-12")
+    def a_retry_is_owed_a_run(self) -> bool:
+        """What is owed is run, whoever reads it."""
+        return not self.node.owed or self.node.due(self)
+
+    @invariant()
+    def failing_runs_while_time_stands(self) -> bool:
+        """However often others are faster, a node does not fail again and again in one instant (retries_back_off)."""
+        return self.failed <= self.storm
+
+    @invariant()
+    def each_wake_allows_one_run(self) -> bool:
+        """While a breaker's backoff is being served, no second run starts before the first one's commit is decided."""
+        return not self.since_echo.running or self.woken <= 1
+
+    # The wake.
+
+    @invariant("GAT-30", "GAT-32", "GAT-33", "GAT-34", "GAT-35", "GAT-36")
+    def what_is_due_has_a_wake(self) -> bool:
+        """A pass is queued or under way, or the wake is due no later than the node is eligible."""
+        if not self.node.due(self) or self.queued or self.passing:
+            return True
+        return self.wake.armed and self.wake.rest.remaining <= self.node.gates.rest(self)
+
+    @step_property("GAT-37")
+    def dormant_nodes_arm_no_wake(self, before: OneNode) -> bool:
+        return before.wake.armed or not self.wake.armed or self.node.due(self)
+
+    # Who waits for idle.
+
+    @step_property("GAT-38", on="resolve_idle")
+    def idle_waits_for_what_runs(self, before: OneNode) -> bool:
+        return not (before.running or before.passing or before.queued or before.node.runnable(before))
+
+    @step_property("GAT-24", "GAT-27", on="resolve_idle")
+    def idle_waits_for_what_converges(self, before: OneNode) -> bool:
+        """A live node that is backed off is waited for, for as many passes as hold idle."""
+        node = before.node
+        backed_off = node.live() and node.due(self) and not node.gates.backoff.over
+        return not backed_off or node.gates.holds >= self.hold_passes
+
+    @step_property("GAT-28", on="resolve_idle")
+    def idle_waits_for_effects(self, before: OneNode) -> bool:
+        """An effect that is debounced or throttled is waited for."""
+        node = before.node
+        fresh = not node.gates.debounce.over or not node.gates.throttle.over
+        return not (node.effect and node.due(before) and fresh) or node.gates.holds >= self.hold_passes
+
+    @step_property("GAT-28", on="resolve_idle")
+    def idle_waits_for_awaited_runs(self, before: OneNode) -> bool:
+        """The first run of a computation that its creator awaits is waited for."""
+        node = before.node
+        fresh = not node.gates.debounce.over or not node.gates.throttle.over
+        return (
+            not (node.due(before) and node.provisional and not node.ran and fresh)
+            or node.gates.holds >= self.hold_passes
+        )
+
+    @invariant("GAT-25")
+    def dormant_nodes_hold_no_idle(self) -> bool:
+        return self.node.live() or not self.node.holds_idle(self)
+
+    @invariant("GAT-26")
+    def idle_is_held_for_few_passes(self) -> bool:
+        """A node that does not converge holds idle for so many passes and no more."""
+        return self.node.gates.holds < self.hold_passes or not self.node.holds_idle(self)
+
+    @invariant("GAT-29")
+    def freshness_of_a_rerun_holds_no_idle(self) -> bool:
+        """A computation that ran before and is debounced or throttled holds no idle."""
+        node = self.node
+        rerun = not node.effect and node.ran and node.gates.backoff.over and node.gates.hold.over
+        return not rerun or not node.holds_idle(self)
+
+    @invariant("GAT-31")
+    def an_echo_backoff_holds_no_idle(self) -> bool:
+        """A node that only the breaker puts off holds no idle, an effect neither."""
+        gates = self.node.gates
+        others = gates.debounce.over and gates.throttle.over and gates.backoff.over and gates.hold.over
+        return not others or not self.node.holds_idle(self)
+
+    @step_property(on="resolve_idle")
+    def idle_means_own_changes_are_served(self, before: OneNode) -> bool:
+        """When idle resolves, no effect has yet to see a change of this session (own_changes_hold_idle)."""
+        node = before.node
+        return not (node.effect and node.due(self) and node.own) or node.gates.holds >= self.hold_passes
+
+    @step_property(on="resolve_idle")
+    def idle_resolved_stays_resolved(self, before: OneNode) -> bool:
+        """When nothing has happened since, whoever waits for idle again is told at once (stay_resolved)."""
+        return self.is_idle()
+
+    # That there is something to check.
+
+    @reachable("GAT-1")
+    def is_debounced(self) -> bool:
+        return self.node.deferred(self) and not self.node.gates.debounce.over
+
+    @reachable("GAT-8")
+    def backs_off_at_the_cap(self) -> bool:
+        return self.node.gates.step == self.cap and not self.node.gates.backoff.over
+
+    @reachable("GAT-26")
+    def stops_holding_idle(self) -> bool:
+        return self.is_idle() and self.node.due(self) and not self.node.gates.backoff.over
+
+    @reachable("GAT-31")
+    def is_idle_behind_the_breaker(self) -> bool:
+        return self.is_idle() and self.node.due(self) and not self.node.gates.echo.over
+
+    @reachable()
+    def is_eligible_at_the_deadline(self) -> bool:
+        return self.node.runnable(self) and self.since_change.running and self.since_change == self.debounce

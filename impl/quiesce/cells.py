@@ -17,7 +17,8 @@ from quiesce.scheduler.run import NotYet
 from quiesce.values import ABSENT, Maybe, at, is_array, is_object
 
 if TYPE_CHECKING:
-    from quiesce.runtime import Sent, Session
+    from quiesce.handles import Sent
+    from quiesce.runtime import Session
     from quiesce.scheduler.run import Run
 
 VALUE: Path = ("value",)

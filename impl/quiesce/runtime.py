@@ -22,104 +22,31 @@ async with quiesce.connect("ws://127.0.0.1:7447", space="board", token=token) as
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from inspect import isawaitable
-from pathlib import Path as FilePath
 from typing import Any, overload
-from urllib.parse import urlsplit, urlunsplit
 
 from quiesce.address import Address, Scope
 from quiesce.cells import Cell, Derived, Readable, narrowest
 from quiesce.clock import Clock, monotonic_ms
 from quiesce.commits import Document
 from quiesce.counts import Counts
+from quiesce.handles import Action, Handler, Sent
 from quiesce.lists import ListActions
-from quiesce.protocol import Watch
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import BreakerEvent, BreakerStats
-from quiesce.scheduler.events import Event
 from quiesce.scheduler.identity import ActionName, action_name
 from quiesce.scheduler.node import Kind, Node
 from quiesce.scheduler.reports import report_to
 from quiesce.scheduler.run import Failure, Run
 from quiesce.scheduler.scheduler import Outlets, Scheduler
-from quiesce.shell import Shell
 from quiesce.storage.client import Client
 from quiesce.storage.replica import Replica
-from quiesce.storage.socket import Disconnected, SocketSession
 from quiesce.storage.transaction import CommitHandle, Settled
 
 Function = Callable[[], Any]
-
-
-class NotCommitted(RuntimeError):
-    """What was sent did not become durable. ``outcome`` says how it ended."""
-
-    def __init__(self, label: str, outcome: str) -> None:
-        super().__init__(f"{label} ended as {outcome}: look at the session's failures, and send it again if it matters")
-        self.outcome = outcome
-
-
-class Sent:
-    """Something on its way to being durable. Awaiting it waits for that; it need not be awaited.
-
-    ``outcome`` is None until it is over, then ``committed`` or how it failed.
-    """
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.outcome: str | None = None
-        self._waiters: list[asyncio.Future[None]] = []
-
-    def finish(self, outcome: str) -> None:
-        """For the session: it is over."""
-        if self.outcome is None:
-            self.outcome = outcome
-            for waiter in self._waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
-
-    def __await__(self) -> Generator[Any, None, None]:
-        """Raises ``NotCommitted`` if it did not become durable."""
-        return self._wait().__await__()
-
-    async def _wait(self) -> None:
-        if self.outcome is None:
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            await waiter
-        assert self.outcome is not None, "waited for"
-        if self.outcome != "committed":
-            raise NotCommitted(self.label, self.outcome)
-
-
-class Action:
-    """A registered effect."""
-
-    def __init__(self, session: Session, node: Node) -> None:
-        self._session = session
-        self.node = node
-
-    def stop(self) -> None:
-        """Run it no more."""
-        self._session.scheduler.unregister(self.node)
-
-
-class Handler(Action):
-    """A registered handler. Calling it sends it an event; events are handled one after the other, in order."""
-
-    def __call__(self, event: Any = None, *, retries: bool = True) -> Sent:
-        """Send an event. ``retries`` False: a conflict drops it. Raises ``BacklogFull``."""
-        sent = Sent(self.node.label)
-
-        def done(over: Event) -> None:
-            sent.finish(over.outcome or "")
-
-        self._session.scheduler.send(self.node, event, retries=retries, on_done=done)
-        return sent
 
 
 class Session:
@@ -459,98 +386,3 @@ def _documents(place: Readable) -> list[Document]:
     if isinstance(place, Derived):
         return place.documents
     raise TypeError(f"{place!r} cannot be read: give cells and derived values")
-
-
-@contextlib.asynccontextmanager
-async def connect(
-    url: str,
-    *,
-    space: str,
-    token: str | Callable[[], str],
-    watch: Iterable[Watch] | None = None,
-    counts: Counts | None = None,
-    policy: BreakerPolicy | None = None,
-) -> AsyncIterator[Session]:
-    """A session in a space of the server at ``url`` (``ws://host:port``), kept connected until it is closed.
-
-    ``token``: as made by ``quiesce token``, or what gives a fresh one at each connect; in development mode, a name.
-    ``watch``: what to follow, everything in every scope unless given. ``policy``: other constants for the breaker,
-    which has no switch. Raises ``Disconnected`` if the server refuses.
-    """
-    counts = counts or Counts()
-    client = Client(space, token if callable(token) else lambda: token, counts)
-    held = SocketSession(client, _with_path(url))
-    handle = client.watch(*(_everything() if watch is None else watch))
-    connection = asyncio.create_task(held.run())
-    shell: Shell | None = None
-    session: Session | None = None
-    try:
-        await _first(connection, held.ready(handle))
-        shell = Shell(asyncio.get_running_loop(), monotonic_ms)
-        session = Session(client, counts, work=shell.work, policy=policy)
-        shell.drive(session.scheduler)
-        yield session
-    finally:
-        if session is not None and shell is not None:
-            session.scheduler.dispose()
-            await shell.close()
-        client.close()
-        await asyncio.wait([connection], timeout=2)
-        connection.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await connection
-
-
-@contextlib.asynccontextmanager
-async def open(
-    path: str | FilePath,
-    *,
-    principal: str = "me",
-    counts: Counts | None = None,
-    policy: BreakerPolicy | None = None,
-) -> AsyncIterator[Session]:
-    """A session over a local file, with the same store and rules as a server's and nobody else in it.
-
-    The file is made if it is missing, and is locked while it is open. Commits are durable when they are committed;
-    each takes as long as the disk does, on the caller's event loop.
-    """
-    from quiesce.local import LocalStore
-
-    counts = counts or Counts()
-    store = LocalStore(FilePath(path), counts)
-    client = Client("local", lambda: principal, counts)
-    shell = Shell(asyncio.get_running_loop(), monotonic_ms)
-    try:
-        handle = client.watch(*_everything())
-        store.attach(client, asyncio.get_running_loop())
-        if handle.problem is not None or client.problem is not None:
-            raise Disconnected(handle.problem or client.problem)
-        session = Session(client, counts, work=shell.work, policy=policy)
-        shell.drive(session.scheduler)
-        yield session
-        session.scheduler.dispose()
-    finally:
-        await shell.close()
-        store.close()
-
-
-def _everything() -> list[Watch]:
-    return [Watch("", scope, prefix=True) for scope in Scope]
-
-
-def _with_path(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(path="/sync")) if parts.path in ("", "/") else url
-
-
-async def _first(connection: asyncio.Task[None], ready: Awaitable[None]) -> None:
-    """Wait until it is ready, or raise what ended the connection."""
-    waiting = asyncio.ensure_future(ready)
-    try:
-        await asyncio.wait([connection, waiting], return_when=asyncio.FIRST_COMPLETED)
-        if waiting.done():
-            return waiting.result()
-        await connection
-        raise Disconnected(None)
-    finally:
-        waiting.cancel()

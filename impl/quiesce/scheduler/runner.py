@@ -156,12 +156,12 @@ class Runner:
             return
         now = scheduler.clock()
         for notification in run.meanwhile:
-            if scheduler.skips(node, notification):
+            if scheduler.invalidation.skips(node, notification):
                 continue
-            origin = scheduler.origin(node, notification)
+            origin = scheduler.invalidation.origin(node, notification)
             for change in notification.changes:
                 if fires(change, node.reads):
-                    scheduler.invalidate(node, Cause(change.address, origin), now)
+                    scheduler.invalidation.invalidate(node, Cause(change.address, origin), now)
 
     # -- the fate of a commit
 
@@ -187,7 +187,7 @@ class Runner:
                 node.failures = node.stale_failures = 0
                 scheduler.retire_children(run.children)
                 if run.log is not None:
-                    scheduler.forgive_revert(node, run.log.writes)
+                    scheduler.invalidation.forgive_revert(node, run.log.writes)
                 message = f"the commit of {node.kind.value} {node.label} was refused: {result.message}"
                 scheduler.fail(Failure(node.label, result.code or "commit-refused", message))
         scheduler.check_idle()

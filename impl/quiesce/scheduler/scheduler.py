@@ -12,9 +12,8 @@ import random as random_module
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from quiesce.address import Address, Entity, Scope
+from quiesce.address import Address
 from quiesce.clock import Clock
-from quiesce.commits import Document
 from quiesce.counts import Counts
 from quiesce.scheduler.agenda import Agenda, wanted
 from quiesce.scheduler.breaker import RemoteEchoBreaker
@@ -22,9 +21,10 @@ from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import BreakerEvent, BreakerStats, Gate, Move
 from quiesce.scheduler.definition import verify
 from quiesce.scheduler.demand import Demand
-from quiesce.scheduler.echo import Cause, Origin
+from quiesce.scheduler.echo import Cause
 from quiesce.scheduler.events import Event, Lane
-from quiesce.scheduler.idle import Waiter, holds_until
+from quiesce.scheduler.idle import Idle
+from quiesce.scheduler.invalidation import Invalidation
 from quiesce.scheduler.node import NO_READS, Kind, Node, ReadSet, Registration, Status
 from quiesce.scheduler.retry import MAX_RETRIES_FOR_REACTIVE, STALE_WARNING_INTERVAL
 from quiesce.scheduler.run import Ended, Failure, Run, Step
@@ -32,10 +32,8 @@ from quiesce.scheduler.runner import Runner
 from quiesce.scheduler.settle import Pass
 from quiesce.scheduler.topology import Topology
 from quiesce.scheduler.triggers import TriggerIndex
-from quiesce.storage.notification import Notification, NotificationKind
 from quiesce.storage.replica import Replica
-from quiesce.storage.transaction import CommitHandle, Transaction, WriteDetail
-from quiesce.values import at, equal
+from quiesce.storage.transaction import CommitHandle, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +78,8 @@ class Scheduler:
         self.topology = Topology(self.demand.joined, self.demand.parted)
         self.lane = Lane(random)
         self.runner = Runner(self)
+        self.invalidation = Invalidation(self)
+        self.idle = Idle(self)
         self.provisional: dict[Node, None] = {}
         self.backed_off: dict[Node, None] = {}
         self.reactive_budget = MAX_RETRIES_FOR_REACTIVE
@@ -91,12 +91,11 @@ class Scheduler:
         self.disposed = False
         self.checked = checked
         self._outlets = outlets or Outlets()
-        self._waiters: list[Waiter] = []
         self._pass: Pass | None = None
         self._steps: Iterator[Step] = iter(())
         self._passes = 0
         self._ordinals = 0
-        self._unsubscribe = replica.subscribe(self._notified)
+        self._unsubscribe = replica.subscribe(self.invalidation.notified)
 
     # -- registration
 
@@ -131,8 +130,8 @@ class Scheduler:
             self.provisional[node] = None
             self.demand.add_root(node)
         if node.kind is not Kind.HANDLER:
-            self._arm_debounce(node, self.clock())
-        self._reconsider(node)
+            self.arm_debounce(node, self.clock())
+        self.reconsider(node)
 
     def unregister(self, node: Node) -> None:
         """Take a node out, and its children. What it still has under way comes to nothing here. Idempotent.
@@ -247,10 +246,7 @@ class Scheduler:
     def timer_at(self) -> float | None:
         """When ``timer_fired`` should be called: the wake, the breaker's housekeeping, or the end of a hold that an
         idle waiter waits for. Early is harmless."""
-        candidates = [self.wake_at, self.breaker.housekeeping_deadline()]
-        if self._waiters:
-            now = self.clock()
-            candidates.extend(until for node in self.agenda.members() if (until := holds_until(node)) > now)
+        candidates = [self.wake_at, self.breaker.housekeeping_deadline(), self.idle.next_look()]
         return min((at for at in candidates if at is not None), default=None)
 
     def timer_fired(self) -> None:
@@ -278,17 +274,9 @@ class Scheduler:
     # -- idle
 
     def is_idle(self, *, durable: bool = False) -> bool:
-        """Whether nothing is to be waited for (the table is in ``idle.holds_until``). ``durable``: nor any commit.
-
-        Neither an armed wake nor an echo backoff counts."""
-        if self.disposed:
-            return self.runner.in_flight is None
-        if self._pass is not None or self.tick_queued or len(self.lane) or self.runner.in_flight is not None:
-            return False
-        if durable and self.runner.unsettled:
-            return False
-        now = self.clock()
-        return all(node.gates.closed(now) and holds_until(node) <= now for node in self.agenda.members())
+        """Whether nothing is to be waited for. ``durable``: nor any commit. Neither an armed wake nor an echo backoff
+        counts."""
+        return self.idle.is_so(durable=durable)
 
     def has_armed_gate_wake(self) -> bool:
         """Whether a deferred run is to come, so that a space that serves it must not be put away."""
@@ -296,25 +284,13 @@ class Scheduler:
 
     def when_idle(self, on_idle: Callable[[], None], *, durable: bool = False) -> Callable[[], None]:
         """Call once it is idle, at once if it is. Returns what takes the wish back."""
-        waiter = Waiter(durable, on_idle)
-        self._waiters.append(waiter)
-        self.check_idle()
-        if waiter in self._waiters:
-            self._outlets.work()
-        return lambda: self._waiters.remove(waiter) if waiter in self._waiters else None
+        forget = self.idle.wait(on_idle, durable=durable)
+        self._outlets.work()
+        return forget
 
     def check_idle(self) -> None:
         """Release those who wait for what is now so."""
-        if not self._waiters:
-            return
-        released = [waiter for waiter in self._waiters if self.is_idle(durable=waiter.durable)]
-        if not released:
-            return
-        self._waiters = [waiter for waiter in self._waiters if waiter not in released]
-        for node in self.backed_off:
-            node.gates.hold_passes = 0
-        for waiter in released:
-            waiter.on_idle()
+        self.idle.check()
 
     # -- what others see
 
@@ -334,52 +310,13 @@ class Scheduler:
 
     # -- for the parts: invalidation
 
-    def _notified(self, notification: Notification) -> None:
-        now = self.clock()
-        if self.runner.in_flight is not None:
-            self.runner.in_flight.meanwhile.append(notification)
-        if notification.kind is NotificationKind.RESET:
-            for node in self.nodes:
-                if node.kind is not Kind.HANDLER:
-                    self.invalidate(node, None, now)
-            return
-        for change in notification.changes:
-            for node in self.triggers.fired(change):
-                if not self.skips(node, notification):
-                    self.invalidate(node, Cause(change.address, self.origin(node, notification)), now)
-
-    def skips(self, node: Node, notification: Notification) -> bool:
-        """Whether this is the node's own commit: by the transaction that carries the action, never by a name."""
-        source = notification.source
-        return (
-            source is not None
-            and source.source_action is node
-            and notification.kind in (NotificationKind.COMMIT, NotificationKind.INTEGRATE)
-        )
-
-    def origin(self, node: Node, notification: Notification) -> Origin:
-        """Where a change came from, as seen by a node that it makes run."""
-        if notification.kind is NotificationKind.COMMIT:
-            return Origin.LOCAL
-        if notification.kind is NotificationKind.REVERT:
-            own = notification.source is not None and notification.source.source_action is node
-            return Origin.OWN_REVERT if own else Origin.LOCAL
-        return Origin.REMOTE
-
-    def invalidate(self, node: Node, cause: Cause | None, now: float) -> None:
-        """A registered read has changed."""
-        if cause is not None:
-            node.causes[cause] = None
-        if node.status is Status.CLEAN:
-            node.status = Status.INVALID
-        self._arm_debounce(node, now)
-        self._reconsider(node)
-
-    def _arm_debounce(self, node: Node, now: float) -> None:
+    def arm_debounce(self, node: Node, now: float) -> None:
+        """A trailing debounce starts again, except before a first run that nobody asked to wait, and while a retry is
+        owed."""
         if node.gates.debounce_ms > 0 and not node.owed and (node.runs > 0 or node.provisional):
             node.gates.arm_debounce(now)
 
-    def _reconsider(self, node: Node) -> None:
+    def reconsider(self, node: Node) -> None:
         """It may have to run: see to it that it will."""
         self.agenda.refresh(node)
         if wanted(node):
@@ -391,7 +328,7 @@ class Scheduler:
     def _liveness_changed(self, node: Node) -> None:
         if not node.registered:
             return
-        self._reconsider(node)
+        self.reconsider(node)
         if not wanted(node) and node.runnable and self.wake_at == node.gates.eligible_at:
             self.recompute_wake()  # it was armed for this one, which nobody needs any more
 
@@ -406,28 +343,8 @@ class Scheduler:
             if node.gates.release_for_retry():
                 self.recompute_wake()
         else:
-            self._arm_debounce(node, now)
-        self._reconsider(node)
-
-    def forgive_revert(self, node: Node, writes: Iterable[WriteDetail]) -> None:
-        """A commit was refused for good: that its writes are gone again is no reason to run, or the action would run
-        and be refused without end. Where the revert laid bare something else than the run had replaced, it is one."""
-        undone = {
-            write.address.entity
-            for write in writes
-            if equal(at(self.replica.visible(_document(write.address.entity)), write.address.path), write.previous)
-        }
-        kept = {
-            cause: None
-            for cause in node.causes
-            if cause.origin is not Origin.OWN_REVERT or cause.address.entity not in undone
-        }
-        if len(kept) == len(node.causes):
-            return
-        node.causes = kept
-        if not kept and not node.pending and node.status is Status.INVALID:
-            node.status = Status.CLEAN
-            self.agenda.refresh(node)
+            self.arm_debounce(node, now)
+        self.reconsider(node)
 
     def subscribe(self, node: Node, reads: ReadSet, writes: frozenset[Address]) -> None:
         """What the node's last run read, and its surface."""
@@ -520,7 +437,3 @@ class Scheduler:
         self.wake_at = min((at for at in deadlines if at is not None), default=None)
         self._outlets.work()
         return self.wake_at
-
-
-def _document(entity: Entity) -> Document:
-    return Document(entity.id, Scope(entity.instance.partition(":")[0]))

@@ -69,7 +69,7 @@ def each(change: Callable[[Scheduler], object]) -> Callable[[Sessions], object]:
 
 def skip_by_name(scheduler: Scheduler) -> None:
     """Own commits are recognised by the action's name."""
-    scheduler.skips = lambda node, notification: (  # type: ignore[method-assign]
+    scheduler.invalidation.skips = lambda node, notification: (  # type: ignore[method-assign]
         notification.source is not None and getattr(notification.source.source_action, "label", None) == node.label
     )
 

@@ -239,7 +239,7 @@ def test_conflicts_never_use_up_the_reactive_budget(world: Sessions, alice: Peer
             pass
         world.loop.decide()
         alice.put("other", round_)
-        alice.scheduler.invalidate(node, None, world.clock())
+        alice.scheduler.invalidation.invalidate(node, None, world.clock())
         alice.run()
         world.loop.settle()
     world.settle()

@@ -1,0 +1,80 @@
+"""What a program holds of what it registered or sent: effects, handlers, and writes on their way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from quiesce.scheduler.events import Event
+from quiesce.scheduler.node import Node
+
+if TYPE_CHECKING:
+    from quiesce.runtime import Session
+
+
+class NotCommitted(RuntimeError):
+    """What was sent did not become durable. ``outcome`` says how it ended."""
+
+    def __init__(self, label: str, outcome: str) -> None:
+        super().__init__(f"{label} ended as {outcome}: look at the session's failures, and send it again if it matters")
+        self.outcome = outcome
+
+
+class Sent:
+    """Something on its way to being durable. Awaiting it waits for that; it need not be awaited.
+
+    ``outcome`` is None until it is over, then ``committed`` or how it failed.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.outcome: str | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def finish(self, outcome: str) -> None:
+        """For the session: it is over."""
+        if self.outcome is None:
+            self.outcome = outcome
+            for waiter in self._waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Raises ``NotCommitted`` if it did not become durable."""
+        return self._wait().__await__()
+
+    async def _wait(self) -> None:
+        if self.outcome is None:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        assert self.outcome is not None, "waited for"
+        if self.outcome != "committed":
+            raise NotCommitted(self.label, self.outcome)
+
+
+class Action:
+    """A registered effect."""
+
+    def __init__(self, session: Session, node: Node) -> None:
+        self._session = session
+        self.node = node
+
+    def stop(self) -> None:
+        """Run it no more."""
+        self._session.scheduler.unregister(self.node)
+
+
+class Handler(Action):
+    """A registered handler. Calling it sends it an event; events are handled one after the other, in order."""
+
+    def __call__(self, event: Any = None, *, retries: bool = True) -> Sent:
+        """Send an event. ``retries`` False: a conflict drops it. Raises ``BacklogFull``."""
+        sent = Sent(self.node.label)
+
+        def done(over: Event) -> None:
+            sent.finish(over.outcome or "")
+
+        self._session.scheduler.send(self.node, event, retries=retries, on_done=done)
+        return sent

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help check test test-slow lint format bench clean
+.PHONY: help check test test-slow lint format crash load fuzz clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
@@ -18,13 +18,22 @@ check: $(STAMP)  ## set up, then the main job: every suite in specs/ gives the v
 	$(BIN)/quiesce check
 
 test: $(STAMP)   ## set up, then pass the tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2
 
 test-slow: $(STAMP) ## the long tests (minutes to hours)
 	$(BIN)/python -m pytest -m slow
 
 lint: $(STAMP)   ## ruff and pyright (strict on model and checks)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+
+crash: $(STAMP)  ## kill the server 200 times under load: nothing acknowledged may be lost
+	$(BIN)/python tests/impl/store_crash.py --kills 200
+
+load: $(STAMP)   ## the store under load, beside a bare SQLite insert and Redis (where redis-server is installed)
+	$(BIN)/python benchmarks/load.py
+
+fuzz: $(STAMP)   ## coverage-guided fuzzing of the store's frames (needs atheris: pip install atheris)
+	PYTHONPATH=tests/impl $(BIN)/python tests/impl/store_fuzz.py -max_total_time=300
 
 format: $(STAMP) ## rewrite with ruff
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

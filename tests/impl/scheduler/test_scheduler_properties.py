@@ -13,6 +13,7 @@ from stories import INPUTS, MOVES, Move, Shape, Story, random_story, tell
 
 from quiesce.scheduler.node import NO_READS, Status
 from quiesce.scheduler.scheduler import Scheduler
+from quiesce.scheduler.view import SchedulerView, view
 
 
 @st.composite
@@ -56,6 +57,30 @@ def test_many_stories_of_a_fixed_seed_come_to_rest() -> None:
     random = Random(5)
     for _ in range(150):
         tell(random_story(random, 60))
+
+
+def test_looking_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same stories, looked at before and after every step, run through the same states."""
+    seen: list[list[SchedulerView]] = [[], []]
+    step = Scheduler.step
+
+    for looks in (0, 3):
+
+        def looking(scheduler: Scheduler, looks: int = looks) -> object:
+            for _ in range(looks):
+                view(scheduler)
+            done = step(scheduler)
+            for _ in range(looks):
+                view(scheduler)
+            seen[bool(looks)].append(view(scheduler))
+            return done
+
+        monkeypatch.setattr(Scheduler, "step", looking)
+        random = Random(11)
+        for _ in range(5):
+            tell(random_story(random, 60))
+    assert len(seen[0]) > 100
+    assert seen[0] == seen[1]
 
 
 def each(change: Callable[[Scheduler], object]) -> Callable[[Sessions], object]:

@@ -25,15 +25,14 @@ from .hook import serve
 from .mutant import PACKAGE, Mutant
 from .outcome import BASELINE, Outcome, Ready, data_of, from_data
 from .runs import RUNS, Prepared, Run, prepare
-from .short import short
 
 ADAPTERS = "quiesce_checks.subjects"
 
 
 @dataclass(frozen=True)
 class Request:
-    """Which mutants are put to the runs, how many at a time, and how many seconds one may take for one run. ``runs`` are
-    names; none means all. With ``baseline`` the code as it is comes first."""
+    """Which mutants are put to the runs, how many at a time, and how many seconds one may take for one run. ``runs``
+    are names; none means all. With ``baseline`` the code as it is comes first."""
 
     mutants: tuple[Mutant, ...]
     jobs: int = 2
@@ -47,9 +46,10 @@ class Request:
 
 def read(text: str) -> Request:
     """The reverse of ``Request.text``."""
-    data = json.loads(text)
+    data: dict[str, Any] = json.loads(text)
     mutants = tuple(Mutant(**mutant) for mutant in data.pop("mutants"))
-    return Request(mutants, **{**data, "runs": tuple(data["runs"])})
+    data["runs"] = tuple(data["runs"])
+    return Request(mutants, **data)
 
 
 def answers(request: Request) -> Iterator[Outcome | Ready]:
@@ -152,21 +152,20 @@ def put_to(prepared: Prepared, name: str, mutant: Mutant | None) -> Outcome:
     except Exception as error:  # whatever the mutant does as it is imported
         return Outcome(name, "crash", prepared.run.name, f"{type(error).__name__}: {error}")
     try:
-        fall = prepared.tour(pairing)
+        fall = prepared.take(pairing)
     except Flaky as flaky:
         return Outcome(name, "flaky", prepared.run.name, str(flaky), seconds=perf_counter() - started)
-    seconds = perf_counter() - started
     if fall is None:
-        return Outcome(name, "survived", seconds=seconds)
-    shortest = short(pairing, prepared.graph, fall.way, fall.divergence)
+        return Outcome(name, "survived", seconds=perf_counter() - started)
+    last = fall.shortest.turns[-1]
     return Outcome(
         name,
-        "crash" if shortest.turns[-1].subject.kind == "crashed" else "differs",
+        "crash" if last.subject.kind == "crashed" else "differs",
         prepared.run.name,
-        reason(shortest),
-        len(fall.divergence.turns),
-        tuple(str(turn.step) for turn in shortest.turns),
-        seconds,
+        reason(fall.shortest),
+        len(fall.found.turns),
+        tuple(str(turn.step) for turn in fall.shortest.turns),
+        fall.seconds,
     )
 
 

@@ -56,7 +56,8 @@ def data_of(said: Outcome | Ready) -> dict[str, Any]:
 
 def from_data(data: Mapping[str, Any]) -> Outcome | Ready:
     """The reverse of :func:`data_of`."""
-    fields = {name: value for name, value in data.items() if name != "kind"}
+    fields: dict[str, Any] = {name: value for name, value in data.items() if name != "kind"}
     if data["kind"] == "Ready":
         return Ready(**fields)
-    return Outcome(**{**fields, "trace": tuple(fields["trace"])})
+    fields["trace"] = tuple(fields["trace"])
+    return Outcome(**fields)

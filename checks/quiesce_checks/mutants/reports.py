@@ -69,7 +69,8 @@ TOLD = (
         "clear_of_untripped_reported",
         "trips and clears",
         "        if pair.tripped_at is not None:\n            self._report(\n",
-        "        if pair.tripped_at is not None or setattr(pair, 'tripped_at', now) is None:\n            self._report(\n",
+        "        pair.tripped_at = now if pair.tripped_at is None else pair.tripped_at\n"
+        "        if pair.tripped_at is not None:\n            self._report(\n",
         "also the end of a pair that never tripped is reported",
     ),
     report(

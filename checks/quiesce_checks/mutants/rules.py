@@ -179,7 +179,8 @@ WHICH_RUNS_COUNT = (
         ECHO,
         "            document = write.address.entity\n",
         "            own = write.address.entity\n"
-        "            document = next((one for one in paths if (one.instance, one.id) == (own.instance, own.id)), own)\n",
+        "            same = (one for one in paths if (one.instance, one.id) == (own.instance, own.id))\n"
+        "            document = next(same, own)\n",
         "documents of two spaces with one id pass for one",
     ),
     rule(
@@ -195,7 +196,8 @@ WHICH_RUNS_COUNT = (
         "BRK-11",
         BREAKER,
         "        return held.pairs.get(document) if held is not None else None\n",
-        "        return next((p for p in held.pairs.values() if p.document.id == document.id), None) if held else None\n",
+        "        pairs = held.pairs.values() if held is not None else ()\n"
+        "        return next((pair for pair in pairs if pair.document.id == document.id), None)\n",
         "a pair is found by the document's id alone",
     ),
 )
@@ -463,7 +465,8 @@ TABLE_AND_GATE = (
         "BRK-30",
         PAIRS,
         "        self.remove(pair)\n        self._touches += 1\n",
-        "        if pair.tripped_at is not None:\n            self._untripped.pop(pair, None)\n        self._touches += 1\n",
+        "        if pair.tripped_at is not None:\n            self._untripped.pop(pair, None)\n"
+        "        self._touches += 1\n",
         "an echo step does not move its pair among the others of its kind",
     ),
     rule(

@@ -1,8 +1,8 @@
 """The lockstep runs that mutants are put to, the smallest first.
 
-A run is a pairing at a scope. Its graph is explored once, before any mutant is there, and its walks are planned then;
-each mutant is walked over the same ones. A model's unit of time is one millisecond here, so that a millisecond is as
-large an error as can be hidden.
+Most are tours of a graph at a small scope, which is explored once, before any mutant is there; each mutant is walked
+over the same walks. One is a single walk at the constants that the breaker ships with. A model's unit of time is one
+millisecond here, so that nothing can be wrong by less.
 """
 
 from __future__ import annotations
@@ -13,22 +13,27 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any
 
-from ..engines.explore import explore
-from ..engines.graph import Graph
-from ..lockstep.drive import Divergence
-from ..lockstep.pairing import Pairing
-from ..lockstep.tour import Runner, Tour, confirmed, plan
-from .outcome import Ready
+from quiesce_model.language.machine import Step
 
-BREAKER = frozenset(
-    {"scheduler/breaker.py", "scheduler/breaker_pairs.py", "scheduler/breaker_policy.py", "address.py"}
-)
+from ..engines.explore import explore
+from ..lockstep.drive import Divergence, walk
+from ..lockstep.pairing import Pairing
+from ..lockstep.plan import Tour, plan
+from ..lockstep.tour import Runner, confirmed
+from .outcome import Ready
+from .shipped import SHIPPED_WALK
+from .short import short, without_what_can_go
+
+BREAKER = frozenset({"scheduler/breaker.py", "scheduler/breaker_pairs.py", "scheduler/breaker_policy.py"})
+NAMES = frozenset({"address.py"})
 ECHO = frozenset({"scheduler/echo.py"})
+POLICY = frozenset({"scheduler/breaker.py", "scheduler/breaker_policy.py"})
 
 
 @dataclass(frozen=True)
 class Run:
-    """A tour of a pairing at a scope; ``pairing`` names the function that makes it, as ``module:name``.
+    """A tour of a pairing at a scope, or with ``steps`` a walk; ``pairing`` names the function that makes it, as
+    ``module:name``, and ``more`` what that takes besides the scope.
 
     ``exercises`` are the files of the runtime that the subject goes through; a mutant of another file is not put to it.
     """
@@ -37,66 +42,13 @@ class Run:
     pairing: str
     exercises: frozenset[str]
     scope: Mapping[str, int | bool]
-    more: Mapping[str, int | bool | str] = field(default_factory=dict[str, int | bool | str])
+    more: Mapping[str, int | str] = field(default_factory=dict[str, int | str])
+    steps: tuple[Step, ...] = ()
 
     def make_pairing(self) -> Pairing:
         """The pairing with the runtime as it is imported here."""
         made: Pairing = named(self.pairing)(**self.scope, **self.more)
         return made
-
-
-@dataclass(frozen=True)
-class Fall:
-    """How a subject fell: the transitions of the walk, the last of them fatal, and the difference."""
-
-    way: tuple[int, ...]
-    divergence: Divergence
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A run with its graph, its walks, and what the model shows in each state; ``ready`` says how large it is."""
-
-    run: Run
-    plain: Pairing
-    runner: Runner
-    plan: Tour
-    ready: Ready
-
-    @property
-    def graph(self) -> Graph:
-        return self.runner.graph
-
-    def pairing_now(self) -> Pairing:
-        """The pairing with the runtime as this process imports it now. The model's side is taken over.
-
-        Raises Mismatch if the subject no longer describes itself as the model does.
-        """
-        pairing = self.run.make_pairing()
-        vars(pairing).update({name: vars(self.plain)[name] for name in ("model", "relation", "limits", "row")})
-        pairing.check()
-        return pairing
-
-    def tour(self, pairing: Pairing) -> Fall | None:
-        """Walk a subject up to the first difference, once in a process. Raises Flaky if it does not repeat it."""
-        runner = self.runner
-        runner.pairing, runner.subject = pairing, pairing.subject()
-        for way in self.plan.walks:
-            failed = runner.run(way)
-            if failed is not None:
-                return Fall(way[:failed], confirmed(pairing, self.graph, way[:failed], runner.refused))
-        return None
-
-
-def prepare(run: Run) -> Prepared:
-    """Explore a run's graph, plan its walks, and have the model say what it shows on them."""
-    started = perf_counter()
-    pairing = run.make_pairing()
-    graph = explore(pairing.relation, properties=(), keep_graph=True).graph
-    assert graph is not None  # keep_graph
-    runner, planned = Runner(pairing, graph), plan(graph)
-    ready = Ready(run.name, graph.size, graph.edges, planned.steps, perf_counter() - started)
-    return Prepared(run, pairing, runner, planned, ready)
 
 
 def named(path: str) -> Any:
@@ -105,26 +57,108 @@ def named(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
-PAIRING = "quiesce_checks.subjects.breaker:breaker_pairing"
-TABLE = "quiesce_checks.subjects.table:table_pairing"
-CLASSIFIER = "quiesce_checks.subjects.classifier:classifier_pairing"
+@dataclass(frozen=True)
+class Fall:
+    """How a subject fell: the difference as it was found, and made short."""
 
-SMALL = {"threshold": 2, "window": 2, "base": 1, "cap": 2, "quiet": 3}
-DOUBLING = {"threshold": 2, "window": 1, "base": 1, "cap": 4, "quiet": 5}
-TINY = {"threshold": 1, "window": 1, "base": 1, "cap": 1, "quiet": 2}
+    found: Divergence
+    shortest: Divergence
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run with all that the model has to say to it. Without ``planned`` it is a walk."""
+
+    run: Run
+    plain: Pairing
+    ready: Ready
+    runner: Runner | None = None
+    planned: Tour | None = None
+
+    def pairing_now(self) -> Pairing:
+        """The pairing with the runtime as this process imports it now. The model's side is taken over.
+
+        Raises Mismatch if the subject no longer describes itself as the model does.
+        """
+        pairing = self.run.make_pairing()
+        vars(pairing).update({name: vars(self.plain)[name] for name in ("model", "relation", "limits")})
+        pairing.check()
+        return pairing
+
+    def take(self, pairing: Pairing) -> Fall | None:
+        """Walk a subject up to the first difference, once in a process. Raises Flaky if it does not repeat it."""
+        started = perf_counter()
+        if self.runner is None or self.planned is None:
+            found, _ = walk(pairing, self.run.steps)
+            seconds = perf_counter() - started
+            return Fall(found, without_what_can_go(pairing, found, explored=False), seconds) if found else None
+        runner = self.runner
+        runner.pairing, runner.subject = pairing, pairing.subject()
+        for way in self.planned.walks:
+            failed = runner.run(way)
+            if failed is not None:
+                seconds = perf_counter() - started
+                found = confirmed(pairing, runner.graph, way[:failed], runner.refused)
+                asked = bool(runner.refused) and runner.refused[-1][0] == failed
+                return Fall(found, short(pairing, runner.graph, way[:failed], found, asked=asked), seconds)
+        return None
+
+
+def prepare(run: Run) -> Prepared:
+    """Explore a run's graph, plan its walks, and have the model say what it shows on them."""
+    started = perf_counter()
+    plain = run.make_pairing()
+    plain.check()
+    if run.steps:
+        assert plain.limits  # read with the model, which forks take over
+        return Prepared(run, plain, Ready(run.name, 0, 0, len(run.steps), perf_counter() - started))
+    graph = explore(plain.relation, properties=(), keep_graph=True).graph
+    assert graph is not None  # keep_graph
+    runner, planned = Runner(plain, graph), plan(graph)
+    ready = Ready(run.name, graph.size, graph.edges, planned.steps, perf_counter() - started)
+    return Prepared(run, plain, ready, runner, planned)
+
+
+ONE = "quiesce_checks.subjects.told:telling_pairing"
+SHIPPED = "quiesce_checks.subjects.told:shipped_pairing"
+TABLE = "quiesce_checks.subjects.told:telling_table_pairing"
+CLASSIFIER = "quiesce_checks.subjects.classifier:classifier_pairing"
+ORIGINS = "quiesce_checks.subjects.origins:origins_pairing"
+
+TINY = {"threshold": 2, "window": 1, "base": 1, "cap": 1, "quiet": 2}
+FIRST = {**TINY, "threshold": 1}  # the first echo step trips
+LONGER = {**FIRST, "cap": 4, "quiet": 5}  # backoffs of 1, 2 and 4
+SETTLED = {"clear_when_settled": True}
+ORDERED = {"kickoff_order": True}
+SPARING = {"evict_untripped_first": True}
 MS = {"tick": 1}
 
 RUNS: tuple[Run, ...] = (
-    Run("breaker", PAIRING, BREAKER | ECHO, {**SMALL, "in_flight": 1}, MS),
-    Run("breaker, doubling", PAIRING, BREAKER, {**DOUBLING, "in_flight": 1}, MS),
-    Run("table of one", TABLE, BREAKER, {**TINY, "documents": 2, "capacity": 1}, MS),
-    Run("classifier", CLASSIFIER, ECHO, {"causes": 1, "writes": 1}),
-    Run("table", TABLE, BREAKER, {**SMALL, "threshold": 1, "window": 1, "documents": 2, "capacity": 2}, MS),
-    Run("table of two kinds", TABLE, BREAKER, {**TINY, "threshold": 2, "documents": 3, "capacity": 2}, MS),
-    Run("table of two actions", TABLE, BREAKER, {**TINY, "cap": 2, "quiet": 3, "actions": 2, "documents": 1, "capacity": 1}, MS),
-    Run("breaker, two in flight", PAIRING, BREAKER, {**SMALL, "in_flight": 2}, MS),
-    Run("breaker, clear_when_settled", PAIRING, BREAKER, {**SMALL, "in_flight": 1, "clear_when_settled": True}, MS),
-    Run("breaker, kickoff_order", PAIRING, BREAKER, {**SMALL, "in_flight": 2, "kickoff_order": True}, MS),
-    Run("table, evict_untripped_first", TABLE, BREAKER, {**TINY, "threshold": 2, "documents": 3, "capacity": 2, "evict_untripped_first": True}, MS),
+    Run("breaker", ONE, BREAKER | NAMES | ECHO, {**TINY, "in_flight": 1}, MS),
+    Run("table of one pair", TABLE, BREAKER, {**FIRST, "documents": 2, "capacity": 1}, MS),
+    Run("table of one, settled", TABLE, BREAKER, {**FIRST, "documents": 2, "capacity": 1, **SETTLED}, MS),
+    Run("table of two actions", TABLE, BREAKER, {**FIRST, "actions": 2, "documents": 1, "capacity": 1}, MS),
+    Run("classifier, remote causes", ORIGINS, ECHO | POLICY, {"causes": 1, "writes": 0},
+        {"repair": "remote_causes_only"}),
+    Run("classifier, no own reverts", ORIGINS, ECHO | POLICY, {"causes": 1, "writes": 0},
+        {"repair": "ignore_own_reverts"}),
+    Run("breaker, longer backoffs", ONE, BREAKER, {**LONGER, "in_flight": 1}, MS),
+    Run("breaker, as shipped", SHIPPED, POLICY, {}, steps=SHIPPED_WALK),
+    Run("breaker, three to trip", ONE, BREAKER, {**TINY, "threshold": 3, "in_flight": 1}, MS),
+    Run("table of two pairs", TABLE, BREAKER, {**FIRST, "documents": 2, "capacity": 2}, MS),
+    Run("breaker, settled", ONE, BREAKER, {**FIRST, "in_flight": 1, **SETTLED}, MS),
+    Run("table of two, settled", TABLE, BREAKER, {**FIRST, "documents": 2, "capacity": 2, **SETTLED}, MS),
+    Run("table, two lengths", TABLE, BREAKER, {**FIRST, "cap": 2, "quiet": 3, "documents": 2, "capacity": 2}, MS),
+    Run("breaker, kickoff order", ONE, BREAKER, {**FIRST, "in_flight": 2, **ORDERED}, MS),
+    Run("breaker, two in flight", ONE, BREAKER, {**TINY, "in_flight": 2}, MS),
+    Run("breaker, both repairs", ONE, BREAKER, {**FIRST, "in_flight": 2, **SETTLED, **ORDERED}, MS),
+    Run("table, sparing the tripped", TABLE, BREAKER, {**TINY, "documents": 3, "capacity": 2, **SPARING}, MS),
+    Run("table of three documents", TABLE, BREAKER, {**TINY, "documents": 3, "capacity": 2}, MS),
+    Run("classifier", ORIGINS, ECHO, {"causes": 1, "writes": 1}, {"repair": "none"}),
+    Run("classifier, two instances", CLASSIFIER, ECHO, {"causes": 1, "writes": 1}),
     Run("classifier, two causes", CLASSIFIER, ECHO, {"causes": 2, "writes": 1}),
-)
+)  # fmt: skip
+"""Named by subject and scope. *Settled*, *kickoff order* and *sparing the tripped* have the repairs
+``clear_when_settled``, ``kickoff_order`` and ``evict_untripped_first`` on; the rest of the name says what there is room
+for."""

@@ -47,6 +47,16 @@ class Slot(IntEnum):
     SEEDS_AT = auto()  # for each walk, what its choices are drawn from,
     LENGTHS_AT = auto()  # for each walk, how many steps it took,
     PATH_AT = auto()  # and the moves of the one that is under way (32 bits)
+    OWNER = auto()  # two owners: which of them this is,
+    OWNED_BIT = auto()  # and the lowest bit of the hashes of its states;
+    OUT_WORDS_AT = auto()  # the states for the other one,
+    OUT_SOURCES_AT = auto()  # their parents (32 bits),
+    OUT_COUNT = auto()  # how many there are,
+    OUT_ROOM = auto()  # and may be;
+    IN_WORDS_AT = auto()  # the states from the other one,
+    IN_SOURCES_AT = auto()  # their parents,
+    IN_COUNT = auto()  # how many there are,
+    IN_NEXT = auto()  # and have been looked up
 
 
 class Answer(IntEnum):
@@ -57,9 +67,13 @@ class Answer(IntEnum):
     ROOM = 2
     EVENT = 3
     DEPTH = 4
+    LEVEL = 5
+    FULL = 6
 
 
 def read(out: Assembly, slot: Slot, type_: str = "i64") -> str:
+    if type_ == "i32":
+        return out.op(f"trunc i64 {read(out, slot)} to i32")
     return out.load("%control", str(int(slot)), type_)
 
 

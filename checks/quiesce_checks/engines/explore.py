@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -19,6 +20,8 @@ from .interpreted import Interpreted
 from .program import ELAPSE, Program, Watch, program
 from .search import WHY_STOPPED, Limits, Progress, Searched, Stop, Watchman
 from .witness import Confirm, Witnesses, by_machine
+
+Threads = Literal[1, 2, "auto"]
 
 WITHOUT_COMPILER = 0.2
 """Seconds that ``auto`` searches in plain Python before it has the kernel compiled: about as long as that takes."""
@@ -74,6 +77,7 @@ def explore(
     stop: Literal["first", "all"] = "all",
     engine: Engine = "auto",
     keep_graph: bool = False,
+    threads: Threads = 1,
     deadlock: bool | None = None,
     progress: Callable[[Progress], None] | None = None,
     confirm: Confirm | None = by_machine,
@@ -85,6 +89,10 @@ def explore(
     is named, or if ``deadlock`` says so. With ``stop="first"`` the search ends at the first violation, else it goes on
     until all that was asked is decided or every state was seen, so each violated property has a shortest trace of its
     own. A trace is replayed by the Machine before it is returned.
+
+    With two ``threads`` the search is parted between two owners, see :mod:`.owners`: the same states, counts, verdicts
+    and lengths of traces; which of several shortest traces is shown may differ, and a level is finished before the
+    search ends at a violation. ``auto`` is two where two processors are allowed. A graph is kept on one thread only.
 
     ``holds`` is said only of an exhausted scope; a limit or Ctrl-C makes what is undecided inconclusive. A
     ``reachable`` that is found holds and carries its witness; one that is not in the whole scope is vacuous.
@@ -105,7 +113,7 @@ def explore(
         progress=progress,
         started=started,
     )
-    searched = search(problem, watchman, engine, keep_graph)
+    searched = search(problem, watchman, engine, keep_graph, threads_for(threads))
     return exploration(problem, named, searched, confirm, started)
 
 
@@ -115,18 +123,35 @@ def read(machine: Machine) -> Relation:
     return relation(machine)
 
 
+def threads_for(asked: Threads) -> int:
+    """How many threads to use; ``auto`` is two where this process may run on two processors.
+
+    Raises ValueError for more than two: states are parted by one bit.
+    """
+    if asked not in (1, 2, "auto"):
+        raise ValueError(f"threads is 1, 2 or 'auto', not {asked!r}: states are parted between two owners at most")
+    if asked != "auto":
+        return asked
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(2, allowed)
+
+
 def required(problem: Program, named: tuple[str, ...] | None) -> list[int]:
     """The watches whose answer the search goes on for; ``no_fault`` is only there by the way if others are named."""
     incidental = NO_FAULT if named is not None and NO_FAULT not in named else None
     return [i for i, watch in enumerate(problem.watches) if watch.name != incidental]
 
 
-def search(problem: Program, watchman: Watchman, engine: Engine, keep_graph: bool) -> Searched:
+def search(problem: Program, watchman: Watchman, engine: Engine, keep_graph: bool, threads: int = 1) -> Searched:
     if engine != "native":
         give_up = WITHOUT_COMPILER if engine == "auto" and find_spec("llvmlite") is not None else None
         done = Interpreted(problem, watchman, keep_graph=keep_graph, give_up=give_up).run()
         if done is not None:
             return done
+    if threads == 2 and not keep_graph:
+        from .owners import Owners
+
+        return Owners(problem, watchman).run()
     from .native import Native
 
     return Native(problem, watchman, keep_graph=keep_graph).run()

@@ -108,6 +108,7 @@ class Kernel:
             self.begin(out, count)
             events, edges = read(out, Slot.EVENTS), read(out, Slot.GENERATED)
             size = self.successors.generate(out, Batch(arrays.states, arrays.words, arrays.sources, edges))
+            visited.hash(size)
             visited.look_up(size)
             now = visited.append(size, count, edges)
             write(out, Slot.COUNT, now)
@@ -135,6 +136,14 @@ class Kernel:
             write(out, Slot.LEVEL_END, count)
         with out.when(out.op(f"icmp uge i64 {read(out, Slot.LEVEL)}, {read(out, Slot.LAST_LEVEL)}")):
             out.leave(str(int(Answer.DEPTH)))
+        self.within_bounds(out, count)
+        if self.graph:
+            edges = out.op(f"add i64 {read(out, Slot.GENERATED)}, {self.successors.capacity}")
+            with out.when(out.op(f"icmp ugt i64 {edges}, {read(out, Slot.EDGE_ROOM)}")):
+                out.leave(str(int(Answer.ROOM)))
+
+    def within_bounds(self, out: Assembly, count: str) -> None:
+        """Return where the call or the room is at its end."""
         budget = read(out, Slot.BUDGET)
         with out.when(out.op(f"icmp eq i64 {budget}, 0")):
             out.leave(str(int(Answer.BUDGET)))
@@ -142,7 +151,3 @@ class Kernel:
         most = out.op(f"add i64 {count}, {self.successors.capacity}")
         with out.when(out.op(f"icmp ugt i64 {most}, {read(out, Slot.ROOM)}")):
             out.leave(str(int(Answer.ROOM)))
-        if self.graph:
-            edges = out.op(f"add i64 {read(out, Slot.GENERATED)}, {self.successors.capacity}")
-            with out.when(out.op(f"icmp ugt i64 {edges}, {read(out, Slot.EDGE_ROOM)}")):
-                out.leave(str(int(Answer.ROOM)))

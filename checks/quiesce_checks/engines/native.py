@@ -72,22 +72,31 @@ def reserved(width: int, possible: int, slack: int) -> tuple[Reserve, Reserve, i
 
 
 class Native:
-    """One search. ``run`` may be called once."""
+    """One search. ``run`` may be called once. It takes ``share`` of the memory that the limits allow."""
 
-    def __init__(self, program: Program, watchman: Watchman, *, keep_graph: bool) -> None:
+    def __init__(
+        self,
+        program: Program,
+        watchman: Watchman,
+        *,
+        keep_graph: bool = False,
+        kernel: Kernel | None = None,
+        share: float = 1.0,
+    ) -> None:
         self.program = program
         self.watchman = watchman
-        self.kernel = Kernel(program, lanes=LANES, graph=keep_graph)
+        self.kernel = kernel or Kernel(program, lanes=LANES, graph=keep_graph)
         self.width = 8 * program.layout.words + 4
         self.edge_width = (4 + 2) * keep_graph
         limits = watchman.limits
-        self.memory_limit = limits.memory if limits.memory is not None else available() * 9 // 10
+        self.memory_limit = int(share * (limits.memory if limits.memory is not None else available() * 9 // 10))
         slack = self.kernel.successors.capacity + 64
         possible = min(int(INDEXES * TIGHT), max(1, self.memory_limit // self.width)) + slack
         if limits.states is not None:
             possible = min(possible, limits.states + 2 * slack)
         self.states, self.parents, self.possible = reserved(8 * program.layout.words, possible, slack)
         self.bits = FIRST_TABLE
+        self.halvings = 0
         self.table = Reserve(4 << self.bits)
         self.view = PackedStates(program.layout, self.states, self.parents)
         self.control: NDArray[np.int64] = np.zeros(len(Slot), dtype=np.int64)
@@ -182,10 +191,7 @@ class Native:
             return Stop.EXHAUSTED
         if answer is Answer.DEPTH:
             return Stop.DEPTH
-        self.watchman.report(
-            ENGINE, self.strikes(), depth=self.get(Slot.LEVEL), states=self.get(Slot.COUNT),
-            queue=self.get(Slot.COUNT) - self.get(Slot.NEXT), memory=self.memory(),
-        )  # fmt: skip
+        self.beat()
         if self.watchman.overdue():
             return Stop.SECONDS
         if answer is Answer.ROOM:
@@ -213,7 +219,8 @@ class Native:
         """A larger table, if there is memory for it beside the one that it replaces."""
         code, count = self.code, self.get(Slot.COUNT)
         assert code is not None
-        bits = min(self.bits + 3, COARSE) if self.bits < COARSE else self.bits + 1
+        coarse = COARSE - self.halvings
+        bits = min(self.bits + 3, coarse) if self.bits < coarse else self.bits + 1
         while bits > self.bits and self.memory() + (4 << bits) > self.memory_limit:
             bits -= 1
         if bits == self.bits:
@@ -223,11 +230,16 @@ class Native:
         self.place_table()
         for first in range(0, count, REFILL):
             code.insert(self.address, first, min(count, first + REFILL))
-            self.watchman.report(
-                ENGINE, self.strikes(), depth=self.get(Slot.LEVEL), states=count,
-                queue=count - self.get(Slot.NEXT), memory=self.memory(),
-            )  # fmt: skip
+            self.beat()
         return True
+
+    def beat(self) -> None:
+        """Tell how far it has come."""
+        count = self.get(Slot.COUNT)
+        self.watchman.report(
+            ENGINE, self.strikes(), depth=self.get(Slot.LEVEL), states=count,
+            queue=count - self.get(Slot.NEXT), memory=self.memory(),
+        )  # fmt: skip
 
     def place_table(self) -> None:
         self.set(Slot.TABLE_AT, self.table.address)

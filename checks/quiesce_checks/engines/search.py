@@ -82,7 +82,8 @@ class States(Protocol):
 class Searched:
     """What a search hands over. ``found`` has for each watch the first state where it struck, or None.
 
-    ``taken`` and ``first_level`` are by move; a move never taken has first level 0.
+    ``taken`` and ``first_level`` are by move; a move never taken has first level 0. ``counts`` are the distinct states
+    of each owner, where there are two.
     """
 
     engine: str
@@ -100,6 +101,7 @@ class Searched:
     first_level: tuple[int, ...]
     states: States
     graph: Graph | None = None
+    counts: tuple[int, ...] = ()
 
 
 class Watchman:

@@ -124,13 +124,17 @@ class Visited:
                 out.jump(again)
             table.put(out.get(place), h, out.op(f"add i64 {first}, {j}"))
 
-    def look_up(self, size: str) -> None:
-        """Find for each successor the first slot that is empty or may be its own; fetch the state that is there."""
+    def hash(self, size: str) -> None:
+        """Compute each successor's hash, and fetch its slot."""
         out, table = self.out, self.table
         with out.each("0", size) as j:
             h = mix(out, self.words_of(self.arrays.words, j))
             out.store(h, self.arrays.hashes, j)
             table.prefetch(table.place(h))
+
+    def look_up(self, size: str) -> None:
+        """Find for each successor the first slot that is empty or may be its own; fetch the state that is there."""
+        out, table = self.out, self.table
         with out.each("0", size) as j:
             h = out.load(self.arrays.hashes, j)
             tag = table.tag(h)

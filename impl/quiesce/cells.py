@@ -8,10 +8,12 @@ needs it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quiesce.address import Path, Scope
 from quiesce.commits import Document
+from quiesce.scheduler.identity import DurableIdentity
 from quiesce.scheduler.node import Node
 from quiesce.scheduler.run import NotYet
 from quiesce.values import ABSENT, Maybe, at, is_array, is_object
@@ -120,12 +122,13 @@ class Derived(Readable):
     same for everybody: then each user or session has a document of its own under the same id.
     """
 
-    def __init__(self, session: Session, id: str, node: Node | None = None, scope: Scope = Scope.SPACE) -> None:
+    def __init__(self, session: Session, id: str, scope: Scope = Scope.SPACE) -> None:
         super().__init__(session)
+        self._node: Node | None = None
+        self._identity: DurableIdentity | None = None
         self.id = id
         self.scope = scope
         """The widest scope in which it may lie."""
-        self._node = node
 
     @property
     def node(self) -> Node:
@@ -133,9 +136,15 @@ class Derived(Readable):
         assert self._node is not None, "set when it is registered"
         return self._node
 
-    def attach(self, node: Node) -> None:
+    @property
+    def identity(self) -> DurableIdentity:
+        """What the derivation is in every process. ``surface`` is None once a run has touched more than declared."""
+        assert self._identity is not None, "set when it is registered"
+        return replace(self._identity, surface=self.node.surface)
+
+    def attach(self, node: Node, identity: DurableIdentity) -> None:
         """For the session: this is the node that derives it."""
-        self._node = node
+        self._node, self._identity = node, identity
 
     @property
     def lasting_name(self) -> str:

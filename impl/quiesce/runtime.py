@@ -37,7 +37,14 @@ from quiesce.handles import Action, Handler, Sent
 from quiesce.lists import ListActions
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import BreakerEvent, BreakerStats
-from quiesce.scheduler.identity import ActionName, action_name
+from quiesce.scheduler.identity import (
+    ActionName,
+    DurableIdentity,
+    Surface,
+    action_name,
+    implementation_fingerprint,
+    runtime_fingerprint,
+)
 from quiesce.scheduler.node import Kind, Node
 from quiesce.scheduler.reports import report_to
 from quiesce.scheduler.run import Failure, Run
@@ -155,6 +162,7 @@ class Session:
         name: str | None = None,
         scope: Scope | str | None = None,
         reads: Iterable[Readable] = (),
+        surface: Iterable[Readable] | None = None,
         debounce_ms: float = 0.0,
         throttle_ms: float = 0.0,
     ) -> Callable[[Function], Derived]: ...
@@ -166,14 +174,15 @@ class Session:
         name: str | None = None,
         scope: Scope | str | None = None,
         reads: Iterable[Readable] = (),
+        surface: Iterable[Readable] | None = None,
         debounce_ms: float = 0.0,
         throttle_ms: float = 0.0,
     ) -> Any:
         """Derive a value from what the function reads. It runs only while an effect needs it, directly or not.
 
         The value is kept in the document ``derived/<action id>``; ``name`` replaces the id. It lies in the narrowest
-        scope of what was read, unless ``scope`` fixes it. ``reads`` orders it before its first run. The function may
-        be asynchronous.
+        scope of what was read, unless ``scope`` fixes it. ``reads`` orders it before its first run. ``surface``
+        declares that it never reads anything but these places. The function may be asynchronous.
         """
 
         def register(derivation: Function) -> Derived:
@@ -185,17 +194,23 @@ class Session:
             def finish(run: Run, value: Any) -> None:
                 derived.place(run, value, widest if scope is not None else narrowest(run, derived.id))
 
-            derived.attach(
-                self._register(
-                    Kind.COMPUTATION,
-                    named,
-                    lambda run: self.call(run, derivation, lambda value: finish(run, value)),
-                    reads=reads,
-                    writes=derived.documents,
-                    debounce_ms=debounce_ms,
-                    throttle_ms=throttle_ms,
-                )
+            node = self._register(
+                Kind.COMPUTATION,
+                named,
+                lambda run: self.call(run, derivation, lambda value: finish(run, value)),
+                reads=reads,
+                writes=derived.documents,
+                debounce_ms=debounce_ms,
+                throttle_ms=throttle_ms,
             )
+            prints = implementation_fingerprint(derivation), runtime_fingerprint()
+            if surface is not None:
+                node.surface = Surface(
+                    tuple(address for place in surface for address in self._places(place)),
+                    node.declared_writes,
+                    *prints,
+                )
+            derived.attach(node, DurableIdentity(f"{widest.value}:{derived.id}", named, *prints, lasting))
             return derived
 
         return register if function is None else register(function)
@@ -343,6 +358,11 @@ class Session:
         if run is not None:
             run.children.append(node)
         return node
+
+    def _places(self, place: Readable) -> list[Address]:
+        if isinstance(place, Cell):
+            return [Address(self.replica.entity(place.document), place.path)]
+        return [self.address(document) for document in _documents(place)]
 
     def _unique(self, id: str) -> str:
         """An id in this session, or among the children of one run: the second of one name is ``#2``."""

@@ -15,10 +15,11 @@ import hashlib
 import json
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from quiesce.address import Address, at_or_below
 from quiesce.values import ValueRefused, value_hash
 from quiesce.values import checked as checked_value
 
@@ -34,6 +35,43 @@ class ActionName:
     id: str
     lasting: bool
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """All that an action reads and writes, as its author declares it: nothing outside these places, ever.
+
+    The declaration holds for the code that it was made with, so it is bound to both fingerprints. ``reads`` and
+    ``writes`` include whatever lies below them, in every scope instance."""
+
+    reads: tuple[Address, ...]
+    writes: tuple[Address, ...]
+    implementation: str
+    runtime: str
+
+    def exceeded_by(self, reads: Iterable[Address], writes: Iterable[Address]) -> Address | None:
+        """The first place that a run touched and the declaration does not know, or None. A write's diff base is a
+        read of what is written, and no more than that."""
+        for address in writes:
+            if not _within(address, self.writes):
+                return address
+        for address in reads:
+            if not _within(address, self.reads) and not _within(address, self.writes):
+                return address
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DurableIdentity:
+    """What a derivation is in every process: the document that it derives (its *piece*), its action id, and what it
+    runs. ``lasting`` False: good for one session only."""
+
+    piece: str
+    action: str
+    implementation: str
+    runtime: str
+    lasting: bool
+    surface: Surface | None = None
 
 
 def action_name(function: Callable[..., object], describe: Describe) -> ActionName:
@@ -86,7 +124,7 @@ def implementation_fingerprint(function: Callable[..., object]) -> str:
     inner = getattr(inner, "__func__", inner)
     if not isinstance(inner, types.FunctionType):
         return f"opaque:{type(inner).__module__}.{type(inner).__qualname__}"
-    return f"impl:{_digest([*_code(inner.__code__), repr(inner.__defaults__), repr(inner.__kwdefaults__)], 32)}"
+    return f"impl:{_digest([*_code(inner.__code__), *_defaults(inner)], 32)}"
 
 
 def runtime_fingerprint() -> str:
@@ -96,6 +134,16 @@ def runtime_fingerprint() -> str:
     except PackageNotFoundError:
         package = "unknown"
     return f"quiesce:{package}:{sys.implementation.cache_tag}"
+
+
+def _within(address: Address, places: tuple[Address, ...]) -> bool:
+    return any(
+        place.entity.space == address.entity.space
+        and place.entity.id == address.entity.id
+        and place.entity.instance.partition(":")[0] == address.entity.instance.partition(":")[0]
+        and at_or_below(address.path, place.path)
+        for place in places
+    )
 
 
 def _described(value: object, describe: Describe) -> str | None:
@@ -122,8 +170,18 @@ def _described(value: object, describe: Describe) -> str | None:
 def _code(code: types.CodeType) -> list[str]:
     parts = [code.co_code.hex(), *code.co_names, *code.co_varnames, *code.co_freevars]
     for constant in code.co_consts:
-        parts.extend(_code(constant) if isinstance(constant, types.CodeType) else [repr(constant)])
+        if isinstance(constant, types.CodeType):
+            parts.extend(_code(constant))
+        elif isinstance(constant, frozenset):
+            parts.extend(sorted(map(repr, constant)))  # whose own order differs from process to process
+        else:
+            parts.append(repr(constant))
     return parts
+
+
+def _defaults(function: types.FunctionType) -> list[str]:
+    found = [*(function.__defaults__ or ()), *(value for _, value in sorted((function.__kwdefaults__ or {}).items()))]
+    return [_described(value, lambda _: None) or f"a {type(value).__qualname__}" for value in found]
 
 
 def _digest(parts: list[str], length: int = 16) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from quiesce.address import Address
 from quiesce.scheduler.echo import Cause
 from quiesce.scheduler.gates import Gates
+from quiesce.scheduler.identity import Surface
 
 if TYPE_CHECKING:
     from quiesce.scheduler.run import Run
@@ -72,6 +73,8 @@ class Node:
     declared_reads: tuple[Address, ...] = ()
     declared_writes: tuple[Address, ...] = ()
     gates: Gates = field(default_factory=Gates)
+    surface: Surface | None = None
+    """What its author declares to be all that it touches; one run that touches more ends that for good."""
 
     # -- set by the scheduler
     ordinal: int = -1

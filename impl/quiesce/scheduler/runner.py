@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from quiesce.scheduler.echo import Cause
 from quiesce.scheduler.events import Event, unsettled_upstream
+from quiesce.scheduler.identity import Surface
 from quiesce.scheduler.node import Kind, Node, ReadSet
 from quiesce.scheduler.retry import Fate, fate_of
 from quiesce.scheduler.run import Awaiting, Failure, NotYet, Ran, Run, RunAgain, Step
@@ -154,6 +155,8 @@ class Runner:
         scheduler.subscribe(node, ReadSet(log.reads, log.shallow_reads), joined(node.writes, run.surface(log)))
         if node.kind is Kind.HANDLER:
             return
+        if node.surface is not None:
+            self._hold_to_surface(run, log, node.surface)
         now = scheduler.clock()
         for notification in run.meanwhile:
             if scheduler.invalidation.skips(node, notification):
@@ -162,6 +165,16 @@ class Runner:
             for change in notification.changes:
                 if fires(change, node.reads):
                     scheduler.invalidation.invalidate(node, Cause(change.address, origin), now)
+
+    def _hold_to_surface(self, run: Run, log: TransactionLog, surface: Surface) -> None:
+        beyond = surface.exceeded_by((*log.reads, *log.shallow_reads), run.surface(log))
+        if beyond is not None:
+            run.node.surface = None
+            self._scheduler.log.warn(
+                "surface-exceeded",
+                f"action {run.node.label} touched {beyond}, which its author did not declare: nobody relies on the "
+                "declaration any more; declare it, or leave it alone",
+            )
 
     # -- the fate of a commit
 

@@ -83,8 +83,11 @@ def tell_inductions(verdicts: Iterable[Verdict], page: Page, look: Look) -> list
     for verdict in verdicts:
         example: Any = getattr(verdict, "cti", None)
         if example is not None:
+            from ..engines.reached import reached
+
             story = tell(example.trace, look.keep, headline=f"NOT INDUCTIVE at k={example.k}")
-            return ["", *counterexample(story, page, full=look.full)]
+            answer = reached(example.trace.machine, example.trace.states[0])
+            return ["", *counterexample(story, page, full=look.full), f"its first state is {answer}"]
     return []
 
 

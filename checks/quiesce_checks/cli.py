@@ -51,6 +51,9 @@ ENTRIES: dict[str, Entry] = {
     "why": Entry("quiesce_checks.commands.rules", "why", "Show what fails without a rule.", RULES),
     "ablate": Entry("quiesce_checks.commands.rules", "ablate", "Switch each rule off: which property fails?", RULES),
     "trace": Entry("quiesce_checks.commands.traces", "trace", "Show and compare saved traces.", TRACES),
+    "lockstep": Entry(
+        "quiesce_checks.commands.lockstep", "lockstep", "Walk an implementation beside its model.", RUNTIME
+    ),
     "replay": Entry("quiesce_checks.traffic.command", "replay", "Run recorded traffic through the breaker.", RUNTIME),
     "serve": Entry("quiesce.cli", "serve", "Serve a store.", RUNTIME),
     "token": Entry("quiesce.cli", "token", "Make a token for a session.", RUNTIME),

@@ -40,6 +40,9 @@ OF_OUTCOME = {
     Outcome.VIOLATED: Exit.VIOLATED,
     Outcome.INCONCLUSIVE: Exit.INCONCLUSIVE,
     Outcome.VACUOUS: Exit.VACUOUS,
+    Outcome.AGREES: Exit.AS_EXPECTED,
+    Outcome.DIVERGES: Exit.VIOLATED,
+    Outcome.FAILED: Exit.SUBJECT,
 }
 
 

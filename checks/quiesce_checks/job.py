@@ -14,6 +14,7 @@ from typing import Any
 from quiesce_model.language.machine import Machine, PropertyInfo, all_marked
 from quiesce_model.language.outcome import Misuse
 
+from .lockstep.find import Source
 from .machines import Scope, instance
 from .problems import MissingExtra, Problem, of_model, unknown
 from .relation.errors import ModelError
@@ -29,6 +30,7 @@ class Engine(StrEnum):
     BMC = "bmc"
     BRIDGE = "bridge"
     ABLATE = "ablate"
+    LOCKSTEP = "lockstep"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Limit:
 @dataclass(frozen=True)
 class Job:
     """``properties`` None means all that the engine can judge. ``k`` None lets induction try upward. ``rules`` are
-    those that an ablation switches off, one at a time: all of the machine's, if none are given."""
+    those that an ablation switches off, one at a time: all of the machine's, if none are given. ``pairing`` and
+    ``tick`` (in ms) are what lockstep walks; ``scope`` is then the pairing's."""
 
     machine: type[Machine]
     engine: Engine
@@ -59,6 +62,8 @@ class Job:
     depth: int | None = None
     rules: tuple[str, ...] = ()
     limit: Limit = field(default_factory=Limit)
+    pairing: Source | None = None
+    tick: int | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,8 @@ def run(job: Job, watcher: Watcher | None = None) -> Answer:
 
 
 def asked(job: Job, watcher: Watcher | None) -> Answer:
+    if job.engine is Engine.LOCKSTEP:
+        return walked(job, watcher)
     machine = instance(job.machine, job.scope, job.without)
     check_names(job)
     match job.engine:
@@ -123,8 +130,16 @@ def asked(job: Job, watcher: Watcher | None) -> Answer:
             with_z3("bridging")
             module = engine("bridge", "bridging", "z3")
             return Answer(tuple(module.bridge(machine, symbolic=job.symbolic, **timeout(job.limit))))
-        case Engine.ABLATE:
+        case _:
             raise ValueError("an ablation is many questions: see quiesce_checks.ablate")
+
+
+def walked(job: Job, watcher: Watcher | None) -> Answer:
+    assert job.pairing is not None
+    engine("explore", "lockstep", "llvmlite")
+    module = import_module(".lockstep.question", __package__)
+    limits = import_module(".engines.search", __package__).Limits(job.limit.states, job.limit.seconds, job.limit.bytes)
+    return Answer((module.toured(job.pairing.at(job.scope, job.tick), limits, watcher).verdict,))
 
 
 def explored(job: Job, machine: Machine, watcher: Watcher | None) -> Answer:

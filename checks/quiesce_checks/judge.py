@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from time import perf_counter
 
 from . import need
 from .exits import Exit, worst
 from .job import Engine, Runner, Watcher
+from .lockstep.keep import kept, load_kept, text_of
 from .machines import instance
 from .problems import Problem
 from .report.figures import plural
@@ -40,6 +42,8 @@ FULFILLED_BY = {
     Outcome.HOLDS: (Outcome.HOLDS, Outcome.PROVED),
     Outcome.PROVED: (Outcome.PROVED,),
     Outcome.VIOLATED: (Outcome.VIOLATED,),
+    Outcome.AGREES: (Outcome.AGREES,),
+    Outcome.DIVERGES: (Outcome.DIVERGES,),
 }
 
 
@@ -50,6 +54,10 @@ class Judged:
     verdict: Verdict
     judgement: Judgement
     why: str = ""
+
+    @property
+    def exit(self) -> Exit:
+        return Exit.SUBJECT if self.verdict.outcome is Outcome.FAILED else EXITS[self.judgement]
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ class Result:
     def exit(self) -> Exit:
         if self.problem is not None:
             return self.problem.exit
-        return worst(EXITS[item.judgement] for item in self.judged)
+        return worst(item.exit for item in self.judged)
 
 
 @dataclass(frozen=True)
@@ -153,9 +161,31 @@ def judge(check: Check, verdict: Verdict, update_witness: bool = False) -> Judge
         if outcome is Outcome.VACUOUS:
             return Judged(verdict, Judgement.VACUOUS, f"expected {expect}")
         return Judged(verdict, Judgement.SURPRISE, f"expected {expect}")
-    if expect is not Outcome.VIOLATED or check.witness is None:
+    if check.witness is None:
         return Judged(verdict, Judgement.AS_EXPECTED)
+    if expect is Outcome.DIVERGES:
+        return judge_kept(check, verdict, check.witness, update_witness)
     return judge_witness(check, verdict, verdict.trace, check.witness, update_witness)
+
+
+def judge_kept(check: Check, verdict: Verdict, witness: Path, update: bool) -> Judged:
+    """A known divergence is kept as a walk, which has to end in one still."""
+    job = check.job
+    if update and verdict.divergence is not None and job.pairing is not None:
+        made = kept(job.pairing, job.scope, job.tick, verdict.divergence, saturated=True)
+        witness.parent.mkdir(parents=True, exist_ok=True)
+        witness.write_text(text_of(made, verdict.divergence), encoding="utf-8")
+    try:
+        found = load_kept(witness)
+        still = found.walk(found.made(witness))
+    except Problem as problem:
+        place = f"{problem.file}: " if problem.file else ""
+        return Judged(verdict, Judgement.SURPRISE, f"{place}{problem.text}; see quiesce check --update-witness")
+    if still is None:
+        said = f"{witness}: the two agree on all its {len(found.steps)} steps; see quiesce check --update-witness"
+        return Judged(verdict, Judgement.SURPRISE, said)
+    steps = plural(len(found.steps), "step")
+    return Judged(verdict, Judgement.AS_EXPECTED, f"{witness.parent.name}/{witness.stem}, {steps}")
 
 
 def judge_witness(check: Check, verdict: Verdict, trace: Trace | None, path: object, update: bool) -> Judged:

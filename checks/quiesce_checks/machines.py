@@ -108,13 +108,13 @@ def pick(module: ModuleType, class_name: str, name: str) -> type[Machine]:
     raise Problem(f"{where} has no machine: a machine is a class that extends quiesce_model.Machine")
 
 
-def load_module(name: str, roots: Sequence[Path]) -> ModuleType:
+def load_module(name: str, roots: Sequence[Path], what: str = "machine") -> ModuleType:
     with searched(roots), reported(name):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-                raise Problem(f"there is no module {error.name!r} to import the machine from") from None
+                raise Problem(f"there is no module {error.name!r} to import the {what} from") from None
             raise
 
 

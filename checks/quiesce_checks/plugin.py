@@ -91,6 +91,7 @@ class CheckItem(pytest.Item):
             raise Unexpected("\n".join(self.told(result)))
 
     def told(self, result: Result) -> list[str]:
+        from .commands.divergences import save_divergences, tell_divergences
         from .commands.traces import Look, save_traces, tell_traces
         from .report.check import entry_group
         from .report.page import Page
@@ -101,9 +102,11 @@ class CheckItem(pytest.Item):
         if result.problem is not None:
             return problem_lines(result.problem, page)
         verdicts = [item.verdict for item in result.judged if item.judgement.value == "surprise"]
-        saved = save_traces(verdicts, self.config.rootpath / "traces")
+        folder = self.config.rootpath / "traces"
+        saved = save_traces(verdicts, folder) | save_divergences(self.check, verdicts, folder)
         lines = group_lines(entry_group(result), page)
-        return [*lines, *tell_traces(verdicts, saved, page, Look())]
+        lines += tell_traces(verdicts, saved, page, Look())
+        return lines + tell_divergences(self.check, verdicts, saved, page)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, Unexpected):

@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 from quiesce_model.language.machine import Machine
 
 from .job import Engine, Job, Limit, check_names, check_rules
+from .lockstep.find import Source, find_pairing
 from .machines import find_machine, instance
 from .problems import Problem, unknown
 from .verdict import Outcome
@@ -43,17 +44,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Suite:
-    """``source`` is the machine's name as the file gives it."""
+    """The entries of a file."""
 
     file: Path
-    source: str
-    machine: type[Machine]
     checks: tuple[Check, ...]
 
     def of_tier(self, tier: Tier) -> tuple[Check, ...]:
         """The default tier is part of the full one."""
         return tuple(check for check in self.checks if tier == "full" or check.tier == "default")
 
+
+EXPECTED = ("holds", "proved", "violated", "agrees", "diverges")
 
 KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a text", lambda value: isinstance(value, str) and value != ""),
@@ -65,7 +66,7 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: is_table(value) and all(isinstance(v, int) for v in value.values()),
     ),
     "properties": ("a list of names", lambda value: is_names(value) and value != []),
-    "expect": ("one of holds, proved, violated", lambda value: value in ("holds", "proved", "violated")),
+    "expect": (f"one of {', '.join(EXPECTED)}", lambda value: value in EXPECTED),
     "witness": ("a path", lambda value: isinstance(value, str)),
     "symbolic": ("a list of constants' names", lambda value: is_names(value)),
     "k": ("a whole number from 1", lambda value: is_count(value)),
@@ -74,6 +75,8 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "without": ("a list of rule ids", lambda value: is_names(value)),
     "without_assumptions": ("a list of assumptions' names", lambda value: is_names(value)),
     "depth": ("a whole number from 1", lambda value: is_count(value)),
+    "pairing": ("a text", lambda value: isinstance(value, str)),
+    "tick": ("a whole number from 1, in ms", lambda value: is_count(value)),
     "limit": ("a table of states, seconds, memory", lambda value: is_table(value)),
 }
 
@@ -83,8 +86,20 @@ OF_ENGINE: Mapping[Engine, tuple[str, ...]] = {
     Engine.BMC: ("symbolic", "depth", "without_assumptions"),
     Engine.BRIDGE: ("symbolic",),
     Engine.ABLATE: ("rules",),
+    Engine.LOCKSTEP: ("pairing", "tick"),
 }
 """Keys that only some engines take."""
+
+NOT_OF_LOCKSTEP = ("machine", "properties", "without")
+"""Keys that all engines take but lockstep, whose pairing says what is compared."""
+
+
+USUAL: Mapping[Engine, Outcome] = {
+    Engine.PROVE: Outcome.PROVED,
+    Engine.BRIDGE: Outcome.PROVED,
+    Engine.LOCKSTEP: Outcome.AGREES,
+}
+"""What is expected if an entry does not say; of the other engines, that what is asked holds."""
 
 
 def is_table(value: Any) -> bool:
@@ -116,27 +131,37 @@ def load_suite(file: Path, roots: Sequence[Path] = ()) -> Suite:
         if key not in ("machine", "check"):
             known = unknown("key", key, "a suite", ["machine", "check"])
             raise lines.problem(known, None, key)
-    if not isinstance(data.get("machine"), str):
-        raise lines.problem('a suite says which machine it checks: machine = "package.module:Class"', None, "machine")
     entries: Any = data.get("check", [])
+    if not isinstance(data.get("machine"), str) and not only_lockstep(entries):
+        raise lines.problem('a suite says which machine it checks: machine = "package.module:Class"', None, "machine")
     if not isinstance(entries, list) or not entries:
         raise lines.problem("a suite has at least one entry, under [[check]]", None, "check")
     places = (*roots, file.parent, file.parent.parent)
-    try:
-        machine = find_machine(data["machine"], places)
-    except Problem as problem:
-        raise problem.at(str(file), lines.of(None, "machine")) from None
+    machine: type[Machine] | None = None
+    if "machine" in data:
+        try:
+            machine = find_machine(data["machine"], places)
+        except Problem as problem:
+            raise problem.at(str(file), lines.of(None, "machine")) from None
     checks: list[Check] = []
     for position, entry in enumerate(cast(list[Any], entries)):
         check = read_check(cast(dict[str, Any], entry), position, machine, places, lines)
         if any(check.name == other.name for other in checks):
             raise lines.problem(f"there is already an entry named '{check.name}'", position, "name")
         checks.append(check)
-    return Suite(file, data["machine"], machine, tuple(checks))
+    return Suite(file, tuple(checks))
+
+
+def only_lockstep(entries: Any) -> bool:
+    """Whether there are entries, and none that would need a machine besides its pairing."""
+    if not isinstance(entries, list) or not all(is_table(entry) for entry in cast(list[Any], entries)):
+        return False
+    engines = [entry.get("engine") for entry in cast(list[dict[str, Any]], entries)]
+    return set(engines) == {"lockstep"}
 
 
 def read_check(
-    entry: dict[str, Any], position: int, machine: type[Machine], places: Sequence[Path], lines: Lines
+    entry: dict[str, Any], position: int, machine: type[Machine] | None, places: Sequence[Path], lines: Lines
 ) -> Check:
     for key, value in entry.items():
         if key not in KEYS:
@@ -151,11 +176,15 @@ def read_check(
         for key in OF_ENGINE[owner]:
             if key in entry and key not in OF_ENGINE[job_engine]:
                 raise lines.problem(f"{key} means nothing to the engine {job_engine}", position, key)
-    if "machine" in entry:
+    pairing: Source | None = None
+    if job_engine is Engine.LOCKSTEP:
+        pairing, machine = read_pairing(entry, position, places, lines)
+    elif "machine" in entry:
         try:
             machine = find_machine(entry["machine"], places)
         except Problem as problem:
             raise problem.at(str(lines.file), lines.of(position, "machine")) from None
+    assert machine is not None
     job = Job(
         machine=machine,
         engine=job_engine,
@@ -169,8 +198,10 @@ def read_check(
         without_assumptions=tuple(entry.get("without_assumptions", ())),
         depth=entry.get("depth"),
         limit=read_limit(entry.get("limit", {}), position, lines),
+        pairing=pairing,
+        tick=entry.get("tick"),
     )
-    expect = Outcome(entry.get("expect", "proved" if job_engine in (Engine.PROVE, Engine.BRIDGE) else "holds"))
+    expect = Outcome(entry.get("expect", USUAL.get(job_engine, Outcome.HOLDS)))
     check = Check(
         name=entry["name"],
         job=job,
@@ -182,6 +213,27 @@ def read_check(
     )
     validate(check, position, lines)
     return check
+
+
+def read_pairing(
+    entry: dict[str, Any], position: int, places: Sequence[Path], lines: Lines
+) -> tuple[Source, type[Machine]]:
+    """The pairing of an entry, made once at its scope to see that it can be, and the class of its model."""
+    for key in NOT_OF_LOCKSTEP:
+        if key in entry:
+            text = f"{key} means nothing to the engine lockstep: its pairing says what is compared"
+            raise lines.problem(text, position, key)
+    if "pairing" not in entry:
+        raise lines.problem('an entry with the engine lockstep names its pairing: pairing = "…"', position, "engine")
+    try:
+        source = find_pairing(entry["pairing"], places)
+    except Problem as problem:
+        raise problem.at(str(lines.file), lines.of(position, "pairing")) from None
+    try:
+        return source, type(source.at(entry.get("scope", {}), entry.get("tick")).model)
+    except Problem as problem:
+        key = "tick" if "tick" in problem.text and "tick" in entry else "scope"
+        raise lines.problem(problem.text, position, key) from None
 
 
 def read_limit(data: dict[str, Any], position: int, lines: Lines) -> Limit:
@@ -214,6 +266,15 @@ def memory_size(text: str) -> int:
 def validate(check: Check, position: int, lines: Lines) -> None:
     """Names and values that only the machine can tell right from wrong."""
     job = check.job
+    compares = job.engine is Engine.LOCKSTEP
+    if compares != (check.expect in (Outcome.AGREES, Outcome.DIVERGES)):
+        known = "agrees or diverges" if compares else "holds, proved or violated"
+        raise lines.problem(f"what the engine {job.engine} can find is {known}", position, "expect")
+    if check.witness is not None and check.expect not in (Outcome.VIOLATED, Outcome.DIVERGES):
+        expected = "diverges" if compares else "violated"
+        raise lines.problem(f'a witness belongs to an entry with expect = "{expected}"', position, "witness")
+    if compares:
+        return
     try:
         instance(job.machine, job.scope, job.without)
     except Problem as problem:
@@ -233,8 +294,6 @@ def validate(check: Check, position: int, lines: Lines) -> None:
         raise lines.problem(problem.text, position, named) from None
     if job.engine is Engine.ABLATE and "expect" in lines.keys_of(position):
         raise lines.problem("what an ablation has to find stands in the table of its rules", position, "expect")
-    if check.witness is not None and check.expect is not Outcome.VIOLATED:
-        raise lines.problem('a witness belongs to an entry with expect = "violated"', position, "witness")
     if check.witness is not None and len(job.properties or ()) != 1:
         text = 'a witness shows one property: give properties = ["…"] with its name'
         raise lines.problem(text, position, "witness")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import builtins
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from .trace import Trace
+
+if TYPE_CHECKING:
+    from .lockstep.drive import Divergence
 
 
 class Outcome(StrEnum):
@@ -14,7 +18,10 @@ class Outcome(StrEnum):
 
     ``violated`` carries a trace. ``inconclusive``: a bound, a time-out, the memory limit or the solver's ``unknown``;
     never a pass. ``vacuous``: nothing was violated because nothing was tried (a ``reachable`` never found, an action
-    that never ran).
+    that never ran), or model and implementation do not describe the same thing.
+
+    Of a comparison: ``agrees`` (on all transitions of the scope), ``diverges`` with a divergence, ``failed`` if the
+    implementation crashed or does not repeat what it did.
     """
 
     HOLDS = "holds"
@@ -22,6 +29,9 @@ class Outcome(StrEnum):
     VIOLATED = "violated"
     INCONCLUSIVE = "inconclusive"
     VACUOUS = "vacuous"
+    AGREES = "agrees"
+    DIVERGES = "diverges"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,10 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One property's answer from one engine. ``how`` is the assurance in words: what was done, exactly."""
+    """One property's answer from one engine. ``how`` is the assurance in words: what was done, exactly.
+
+    ``divergence`` is the walk that a comparison ended with, made short.
+    """
 
     machine: str
     property: str
@@ -64,6 +77,7 @@ class Verdict:
     trace: Trace | None = None
     statistics: Statistics | None = None
     notes: tuple[str, ...] = field(default=())
+    divergence: Divergence | None = None
 
     @builtins.property
     def violated(self) -> bool:

@@ -104,7 +104,7 @@ MISTAKES = [
     (HEAD + "scope = 3\n", 4, "scope has to be a table of whole numbers and flags, not 3"),
     (HEAD + 'properties = ["few"]\n', 4, "Lamp has no property 'few'"),
     (HEAD + "properties = []\n", 4, "properties has to be a list of names, not []"),
-    (HEAD + 'engine = "explor"\n', 4, "engine has to be one of explore, prove, bmc, bridge, ablate, not 'explor'"),
+    (HEAD + 'engine = "explor"\n', 4, "engine has to be one of explore, prove, bmc, bridge, ablate, lockstep, not 'explor'"),
     (HEAD + 'engine = "prove"\nsymbolic = ["moist"]\n', 5, "Lamp has no constant 'moist': did you mean 'most'?"),
     (HEAD + 'engine = "prove"\nlemmas = ["rest"]\n', 5, "Lamp has no property 'rest': did you mean 'rests'?"),
     (HEAD + "symbolic = ['most']\n", 4, "symbolic means nothing to the engine explore"),
@@ -112,7 +112,7 @@ MISTAKES = [
     (HEAD + "engine = 'prove'\nk = 0\n", 5, "k has to be a whole number from 1, not 0"),
     (HEAD + "engine = 'prove'\nk = true\n", 5, "k has to be a whole number from 1, not True"),
     (HEAD + "tier = 'slow'\n", 4, "tier has to be one of default, full, not 'slow'"),
-    (HEAD + "expect = 'fails'\n", 4, "expect has to be one of holds, proved, violated, not 'fails'"),
+    (HEAD + "expect = 'fails'\n", 4, "expect has to be one of holds, proved, violated, agrees, diverges, not 'fails'"),
     (HEAD + "expect = 'violated'\n", 4, "an expected violation names the properties that fail"),
     (HEAD + "witness = 'a.itf.json'\n", 4, 'a witness belongs to an entry with expect = "violated"'),
     (

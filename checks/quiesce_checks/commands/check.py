@@ -19,6 +19,7 @@ from ..report.problem import problem_lines
 from ..report.verdicts import group_lines
 from ..rules import find_tables, read_rules
 from ..suite import TIERS, Check, Suite, find_suites, load_suite
+from .divergences import save_divergences, tell_divergences
 from .options import json_option, save_option, trace_options
 from .screen import Progress, interruptible, say, say_json, sheet
 from .traces import Look, save_traces, tell_traces
@@ -66,13 +67,15 @@ def check(
                 break
             results.append(result)
             wrong = [item for item in result.judged if item.judgement is Judgement.SURPRISE]
-            files = save_traces([item.verdict for item in wrong], traces)
+            verdicts = [item.verdict for item in wrong]
+            files = save_traces(verdicts, traces) | save_divergences(entry, verdicts, traces)
             saved |= {f"{entry.place}/{name}": file for name, file in files.items()}
             if not as_json:
                 say(group_lines(entry_group(result), page))
                 if result.problem is not None:
                     say(problem_lines(result.problem, page))
-                say(tell_traces([item.verdict for item in wrong], files, page, look))
+                say(tell_traces(verdicts, files, page, look))
+                say(tell_divergences(entry, verdicts, files, page))
     totals = summary(results, perf_counter() - begun)
     exit = worst(result.exit for result in results)
     if interruption.came:
@@ -131,7 +134,10 @@ def files_of(names: Sequence[str]) -> list[Path]:
 
 def matches(entry: Check, chosen: Sequence[str]) -> bool:
     """Whether any of the texts is in the entry's place or in the name of one of its properties."""
-    names = entry.job.properties or tuple(properties_of(entry.job.machine))
+    job = entry.job
+    names = job.properties or tuple(properties_of(job.machine))
+    if job.pairing is not None:
+        names = ("lockstep", job.pairing.name)
     searched = " ".join((f"{entry.file.stem}::{entry.name}", *names)).lower()
     return not chosen or any(text.lower() in searched for text in chosen)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +24,7 @@ class Tour:
     walks: tuple[tuple[int, ...], ...]
     transitions: int
 
-    @property
+    @cached_property
     def steps(self) -> int:
         return sum(len(way) for way in self.walks)
 

@@ -39,12 +39,12 @@ def judged_line(check: Check, item: Judged) -> Line:
     if check.job.engine is Engine.ABLATE:
         word = NEED.get(verdict.outcome, word)
         own, how = ((verdict.how,) if expected else (item.why, verdict.how)), ()
-    elif expected and verdict.outcome is Outcome.VIOLATED:
+    elif expected and verdict.outcome in (Outcome.VIOLATED, Outcome.DIVERGES):
         own = (f"as expected: {item.why or steps_of(verdict)}",)
         how = tuple(part for part in how if not part.startswith("shortest "))
     elif not expected:
         own = (item.why, *verdict.notes[: verdict.outcome is Outcome.VACUOUS])
-    if check.job.engine in (Engine.EXPLORE, Engine.ABLATE) and (check.job.scope or check.job.without):
+    if check.job.engine in (Engine.EXPLORE, Engine.ABLATE, Engine.LOCKSTEP) and (check.job.scope or check.job.without):
         how = (*how, setting(check))
     tone = "good" if expected else "bad" if item.judgement is Judgement.SURPRISE else TONES[verdict.outcome]
     return Line(verdict.property, word, tone, own, how, surprise=not expected)

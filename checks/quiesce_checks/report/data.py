@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..judge import Judged, Result, Summary
+from ..lockstep.drive import Divergence
 from ..machines import short_name
 from ..problems import Problem
 from ..trace import Trace
@@ -25,6 +26,19 @@ def verdict_data(verdict: Verdict, saved: str | None = None) -> Data:
         "seconds": round(verdict.seconds, 3),
         "trace": trace_data(verdict.trace, saved) if verdict.trace is not None else None,
         "notes": list(verdict.notes),
+        "divergence": walk_data(verdict.divergence, saved) if verdict.divergence is not None else None,
+    }
+
+
+def walk_data(found: Divergence, saved: str | None = None) -> Data:
+    """The walk that a comparison ended with; ``file`` is the test that it is kept as, if it is."""
+    steps = [str(step) for step in found.steps if step.action != "start"]
+    return {
+        "length": len(steps),
+        "steps": steps,
+        "found_after": found.found_after,
+        "differs": [{"field": name, "model": a, "implementation": b} for name, a, b in found.differs],
+        "file": saved,
     }
 
 
@@ -82,6 +96,7 @@ def result_data(result: Result, saved: Mapping[str, str]) -> Data:
         "engine": check.job.engine.value,
         "scope": dict(check.job.scope),
         "without": list(check.job.without),
+        "pairing": check.job.pairing.name if check.job.pairing is not None else None,
         "expect": check.expect.value,
         "exit": int(result.exit),
         "seconds": round(result.seconds, 3),

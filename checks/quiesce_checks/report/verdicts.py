@@ -17,6 +17,9 @@ TONES: dict[Outcome, Tone] = {
     Outcome.VIOLATED: "bad",
     Outcome.INCONCLUSIVE: "odd",
     Outcome.VACUOUS: "odd",
+    Outcome.AGREES: "good",
+    Outcome.DIVERGES: "bad",
+    Outcome.FAILED: "bad",
 }
 
 PARTS = re.compile(r"; |, (?=any |at )")

@@ -6,9 +6,9 @@ registration is still the current one, and asks the gate before a run starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from quiesce.address import Address, Entity
 from quiesce.scheduler.breaker import RemoteEchoBreaker
@@ -80,6 +80,10 @@ class Lines:
         self.logged.append(event)
 
 
+Make: TypeAlias = Callable[[Lines, BreakerPolicy], RemoteEchoBreaker]
+"""What makes the breaker under test."""
+
+
 def policy_of(constants: Mapping[str, Any], tick: int, **more: Any) -> BreakerPolicy:
     """The model's constants as the runtime's, in ms."""
     return BreakerPolicy(
@@ -96,8 +100,9 @@ def policy_of(constants: Mapping[str, Any], tick: int, **more: Any) -> BreakerPo
 class BreakerSubject:
     """One registered action over one document; ``tick`` is how many ms the model's unit of time is."""
 
-    def __init__(self, tick: int) -> None:
+    def __init__(self, tick: int, make: Make = RemoteEchoBreaker) -> None:
         self.tick = tick
+        self.make = make
 
     def describe(self) -> Description:
         return Description(ACTIONS, FIELDS)
@@ -105,7 +110,7 @@ class BreakerSubject:
     def reset(self, constants: Mapping[str, int | bool]) -> None:
         self.lines = Lines()
         policy = policy_of(constants, self.tick, kickoff_order=constants["kickoff_order"])
-        self.breaker = RemoteEchoBreaker(self.lines, policy)
+        self.breaker = self.make(self.lines, policy)
         self.action = Named()
         self.registration: object = object()
         self.registered = True
@@ -236,8 +241,8 @@ class Reported:
         return reason(text, self.clear_when_settled)
 
 
-def breaker_pairing(tick: int = 1_000, **constants: Any) -> Pairing:
-    """The breaker of one action and one document at a scope."""
+def breaker_pairing(tick: int = 1_000, make: Make = RemoteEchoBreaker, **constants: Any) -> Pairing:
+    """The breaker of one action and one document at a scope; ``make`` makes another than the runtime's own."""
     model = Breaker(**constants)
     flights = {
         f"flight[{n}]{part}": "runs in flight are the scheduler's, which the adapter plays"
@@ -247,7 +252,7 @@ def breaker_pairing(tick: int = 1_000, **constants: Any) -> Pairing:
     return Pairing(
         name="breaker",
         machine=lambda: Breaker(**constants),
-        subject=lambda: BreakerSubject(tick),
+        subject=lambda: BreakerSubject(tick, make),
         seen=SEEN,
         hidden={**flights, "owed": "what is owed is the scheduler's, which the adapter plays"},
         derived={"active": lambda machine: int(not machine.pair.deadline.over)},

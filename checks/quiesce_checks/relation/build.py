@@ -223,7 +223,7 @@ class Builder:
         found = execution.run(translated.function, [execution.whole()])
         self.comparisons.extend(execution.comparisons)
         holds = t.and_(self.as_condition(found), execution.alive)
-        return Property(name, info.kind, info.rules, self.text(name), self.site_of(name), holds, fair=info.fair)
+        return Property(name, info.kind, info.rules, self.text(name), self.site_of(name), holds)
 
     def step_property(self, name: str, info: PropertyInfo, attempts: list[Attempt]) -> Property:
         source = self.elaborator.library.source(getattr(self.kind, name))
@@ -249,7 +249,7 @@ class Builder:
             found = execution.run(translated.function, self.arguments(execution, translated, values, before=True))
             self.comparisons.extend(execution.comparisons)
             judged[position] = t.and_(self.as_condition(found), execution.alive)
-        return Property(name, "step", info.rules, self.text(name), self.site_of(name), None, judged, info.fair)
+        return Property(name, "step", info.rules, self.text(name), self.site_of(name), None, judged)
 
     def property_method(self, name: str, kinds: Mapping[str, Kind], before: bool) -> Translated:
         translated = self.elaborator.method(name, kinds, before=before)

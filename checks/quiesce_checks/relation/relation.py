@@ -78,9 +78,9 @@ class GroundAction:
 class Property:
     """What has to hold.
 
-    A state property (``invariant``, ``reachable``, ``terminal``, ``eventually``) has ``holds``, over one state.
+    A state property (``invariant``, ``reachable``, ``terminal``) has ``holds``, over one state.
     A step property has ``steps``: for the position of each action that it judges, a term over the state before.
-    ``faults`` says where evaluating the property itself goes wrong; the property does not hold there.
+    Where evaluating the property itself goes wrong (a fault), it does not hold.
     """
 
     name: str
@@ -90,7 +90,6 @@ class Property:
     site: Site
     holds: Term | None = None
     steps: Mapping[int, Term] | None = None
-    fair: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

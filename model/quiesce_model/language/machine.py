@@ -40,16 +40,13 @@ class ActionInfo:
 class PropertyInfo:
     """That a method is a property.
 
-    ``kind`` is ``invariant``, ``step``, ``reachable``, ``terminal``, ``eventually``, ``leads_to``, ``assumption``
-    or ``initial``. ``rules`` are the rule ids that the property speaks of; ``on`` names the actions whose steps a
-    step property judges (all, if empty); ``fair`` names actions that are not forever ignored.
+    ``kind`` is ``invariant``, ``step``, ``reachable``, ``terminal``, ``assumption`` or ``initial``. ``rules`` are the
+    rule ids that the property speaks of; ``on`` names the actions whose steps a step property judges (all, if empty).
     """
 
     kind: str
     rules: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
-    fair: tuple[str, ...] = ()
-    domains: tuple[tuple[str, Choices], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,11 +233,6 @@ def reachable(*rules: Any) -> Any:
     return declared("reachable", rules)
 
 
-def eventually(*rules: str, fair: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """``(self) -> bool``: holds at some time in every run in which the fair actions get their turn."""
-    return mark(PropertyInfo("eventually", rules, fair=fair))
-
-
 def terminal(method: F) -> F:
     """``(self) -> bool``: states in which it is right that nothing can happen any more."""
     return mark(PropertyInfo("terminal"))(method)
@@ -392,7 +384,6 @@ __all__ = [
     "action",
     "assumption",
     "constant",
-    "eventually",
     "initial",
     "invariant",
     "reachable",

@@ -163,7 +163,7 @@ def put_to(prepared: Prepared, name: str, mutant: Mutant | None) -> Outcome:
         "crash" if last.subject.kind == "crashed" else "differs",
         prepared.run.name,
         reason(fall.shortest),
-        len(fall.found.turns),
+        fall.found_after,
         tuple(str(turn.step) for turn in fall.shortest.turns),
         fall.seconds,
     )

@@ -75,7 +75,9 @@ def sum_lines(found: Findings, page: Page) -> list[str]:
     parts = [
         f"{plural(len(found.findings), 'mutant')}: {said or 'none'}",
         f"killing traces of {plural(steps[len(steps) // 2], 'step')} (median), {steps[-1]} at most" if steps else "",
-        f"the code as it is {'fails' if found.baseline.killed else 'passes'} {plural(len(found.runs), 'run')}",
+        "the code as it is fails"
+        if found.baseline.killed
+        else f"the code as it is passes {plural(len(found.runs), 'run')}",
         seconds(found.seconds),
     ]
     return flow([part for part in parts if part], page.width, " · ")

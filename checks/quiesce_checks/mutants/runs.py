@@ -19,10 +19,10 @@ from ..engines.explore import explore
 from ..lockstep.drive import Divergence, walk
 from ..lockstep.pairing import Pairing
 from ..lockstep.plan import Tour, plan
-from ..lockstep.tour import Runner, confirmed
+from ..lockstep.tour import Runner
 from .outcome import Ready
 from .shipped import SHIPPED_WALK
-from .short import short, without_what_can_go
+from .short import fall_of, without_what_can_go
 
 BREAKER = frozenset({"scheduler/breaker.py", "scheduler/breaker_pairs.py", "scheduler/breaker_policy.py"})
 NAMES = frozenset({"address.py"})
@@ -59,9 +59,11 @@ def named(path: str) -> Any:
 
 @dataclass(frozen=True)
 class Fall:
-    """How a subject fell: the difference as it was found, and made short."""
+    """How a subject fell: after how many steps of a walk, the difference made short, and the seconds until it was
+    seen.
+    """
 
-    found: Divergence
+    found_after: int
     shortest: Divergence
     seconds: float
 
@@ -92,16 +94,16 @@ class Prepared:
         if self.runner is None or self.planned is None:
             found, _ = walk(pairing, self.run.steps)
             seconds = perf_counter() - started
-            return Fall(found, without_what_can_go(pairing, found, explored=False), seconds) if found else None
+            if found is None:
+                return None
+            return Fall(len(found.turns), without_what_can_go(pairing, found, explored=False), seconds)
         runner = self.runner
         runner.pairing, runner.subject = pairing, pairing.subject()
         for way in self.planned.walks:
             failed = runner.run(way)
             if failed is not None:
                 seconds = perf_counter() - started
-                found = confirmed(pairing, runner.graph, way[:failed], runner.refused)
-                asked = bool(runner.refused) and runner.refused[-1][0] == failed
-                return Fall(found, short(pairing, runner.graph, way[:failed], found, asked=asked), seconds)
+                return Fall(failed + len(runner.refused), fall_of(runner, way[:failed]), seconds)
         return None
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from quiesce_model.language.machine import Step
 
 from ..engines.graph import Graph
 from ..lockstep.drive import Divergence, walk
 from ..lockstep.pairing import Pairing
 from ..lockstep.shrink import shrink
+from ..lockstep.tour import Runner, confirmed
 
 
 def way_to(graph: Graph, goal: int) -> list[int]:
@@ -33,20 +32,28 @@ def way_to(graph: Graph, goal: int) -> list[int]:
     return way[::-1]
 
 
-def short(pairing: Pairing, graph: Graph, way: Sequence[int], found: Divergence, *, asked: bool) -> Divergence:
-    """The divergence that a walk over the graph ended with, in fewer steps; ``asked`` says that its last step is one
-    that the model forbids where the walk has come to.
+def fall_of(runner: Runner, way: tuple[int, ...]) -> Divergence:
+    """The difference that a walk over the graph ended with, in few steps, taken again by the plain driver.
 
     What the walk did before its last step usually does not matter: the shortest way to where that was taken is tried
-    first, and then left out of it what can be. Where it does matter, executed steps are removed one lot after another.
+    first, and then left out of it what can be. Where it does matter the walk is taken again as it was, and executed
+    steps are removed one lot after another. Raises Flaky if the subject does not repeat itself.
     """
+    pairing, graph = runner.pairing, runner.graph
+    asked = bool(runner.refused) and runner.refused[-1][0] == len(way)
     if way:
         place = graph.targets[way[-1]] if asked else graph.sources[way[-1]]
-        before = [graph.steps[int(graph.actions[edge])] for edge in way_to(graph, int(place))]
-        again, _ = walk(pairing, (*before, found.steps[-1]), explored=True)
+        last = runner.refused[-1][1] if asked else step_of(graph, way[-1])
+        before = [step_of(graph, edge) for edge in way_to(graph, int(place))]
+        again, _ = walk(pairing, (*before, last), explored=True)
         if again is not None:
             return without_what_can_go(pairing, again)
+    found = confirmed(pairing, graph, way, runner.refused)
     return shrink(pairing, found, budget=500, explored=True).divergence
+
+
+def step_of(graph: Graph, edge: int) -> Step:
+    return graph.steps[int(graph.actions[edge])]
 
 
 def without_what_can_go(pairing: Pairing, found: Divergence, *, explored: bool = True) -> Divergence:

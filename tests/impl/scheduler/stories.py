@@ -3,7 +3,8 @@
 A story is a graph of derivations and effects over shared inputs, and a list of moves: changes, deliveries, single
 steps of a scheduler, ends of awaited bodies, time, lost connections, registrations that come and go. Whatever
 happened, at rest every live derivation's document is its function of the inputs, every effect has seen what is there,
-nobody waits for idle any more, and what was never needed never ran.
+an action that has a child for what it read has exactly that one, every event was handled once, nobody waits for idle
+any more, and what was never needed never ran.
 """
 
 from __future__ import annotations
@@ -12,14 +13,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from scheduler_world import Pause, Peer, Sessions
+from scheduler_world import Pause, Peer, Sessions, present
 
 from quiesce.commits import Document
-from quiesce.scheduler.node import Node
+from quiesce.scheduler.events import Event
+from quiesce.scheduler.node import Kind, Node
 from quiesce.scheduler.run import Ran, Run
 
 INPUTS = 3
-MOVES = ("put", "up", "decide", "down", "step", "run", "resume", "time", "cut", "connect", "toggle", "idle", "deliver")
+COUNT = Document("count")
+MOVES = (
+    "put",
+    "up",
+    "decide",
+    "down",
+    "step",
+    "run",
+    "resume",
+    "time",
+    "cut",
+    "connect",
+    "toggle",
+    "idle",
+    "deliver",
+    "send",
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,9 @@ class _Cast:
     effects: list[Node] = field(default_factory=list[Node])
     shown: dict[Node, int] = field(default_factory=dict[Node, int])
     ever_live: set[Node] = field(default_factory=set[Node])
+    children: list[tuple[Node, int]] = field(default_factory=list[tuple[Node, int]])
+    handler: Node | None = None
+    events: list[Event] = field(default_factory=list[Event])
     idle_asked: int = 0
     idle_told: int = 0
 
@@ -155,6 +176,21 @@ def _register(story: Story, cast: _Cast) -> None:
 
         cast.effects.append(peer.effect("same name", show_later if position % 2 else show))
 
+    def parent(run: Run) -> None:
+        number = _number(run, _name(story, peer, 0)) % (INPUTS + len(story.shapes))
+
+        def child(inner: Run) -> None:
+            cast.shown[inner.node] = _number(inner, _name(story, peer, number))
+
+        cast.children.append((peer.effect("same name", child, parent=run.node), number))
+
+    cast.effects.append(peer.effect("same name", parent))
+
+    def count(run: Run) -> None:
+        run.write(COUNT, (), _number(run, COUNT) + 1)
+
+    cast.handler = peer.handler("same name", count)
+
 
 def _happen(world: Sessions, casts: list[_Cast], move: Move) -> None:
     cast = casts[move.who % len(casts)]
@@ -184,6 +220,9 @@ def _happen(world: Sessions, casts: list[_Cast], move: Move) -> None:
         peer.link.cut()
     elif move.kind == "connect":
         peer.link.connect()
+    elif move.kind == "send":
+        assert cast.handler is not None, "registered"
+        cast.events.append(peer.scheduler.send(cast.handler, None))
     elif move.kind == "idle":
         cast.idle_asked += 1
         peer.scheduler.when_idle(lambda: _told(cast), durable=bool(move.what % 2))
@@ -206,7 +245,7 @@ def _step(cast: _Cast) -> bool:
     step = peer.step()
     if isinstance(step, Ran):
         node = step.run.node
-        assert node in cast.ever_live, "a node ran that was never needed"
+        assert node in cast.ever_live or node is cast.handler, "a node ran that was never needed"
     return step is not None
 
 
@@ -220,7 +259,7 @@ def _fire(casts: list[_Cast]) -> None:
 def _look(casts: list[_Cast]) -> None:
     """Who is needed, from what the effects read and nothing that the scheduler concludes."""
     for cast in casts:
-        needed = [effect for effect in cast.effects if effect.registered]
+        needed = [node for node in cast.peer.scheduler.nodes if node.kind is Kind.EFFECT]
         for node in needed:
             needed.extend(writer for writer in node.upstream if writer not in needed)
         cast.ever_live.update(needed)
@@ -264,9 +303,17 @@ def _judge(story: Story, casts: list[_Cast]) -> None:
                 values[-1] = found if isinstance(found, int) else 0
             if cast.nodes[index] not in cast.ever_live:
                 assert cast.nodes[index].runs == 0, "it was never needed and ran"
-        for effect, number in zip(cast.effects, story.shows, strict=True):
+        for effect, number in zip(cast.effects, story.shows, strict=False):
             if effect.registered:
                 assert cast.shown[effect] == values[number], f"an effect saw {cast.shown[effect]}, not {values[number]}"
+        children = [(child, number) for child, number in cast.children if child.registered]
+        assert len(children) == cast.effects[-1].registered, f"there are {len(children)} children"
+        for child, number in children:
+            assert number == values[0] % (INPUTS + len(story.shapes)), "the child is of an earlier value"
+            assert cast.shown[child] == values[number], f"a child saw {cast.shown[child]}, not {values[number]}"
+        assert all(event.outcome == "committed" for event in cast.events), "an event was not handled"
+        counted = peer.value(COUNT) if present(peer.value(COUNT)) else 0
+        assert counted == sum(len(one.events) for one in casts), "an event was handled twice, or not at all"
         assert peer.scheduler.is_idle(durable=True), "it is not idle at rest"
         assert cast.idle_told == cast.idle_asked, "somebody waits for idle for ever"
         assert not peer.failures

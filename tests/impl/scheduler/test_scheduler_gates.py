@@ -134,7 +134,10 @@ def test_a_throttled_effect_runs_so_long_after_its_last_run(world: Sessions, ali
     assert runs_at(world, alice, node, 200) == [70]
 
 
-def test_an_owed_retry_releases_debounce_and_throttle_but_neither_backoff(world: Sessions, alice: Peer) -> None:
+@pytest.mark.parametrize("backoff", ["echo_backoff_until", "backoff_until"])
+def test_an_owed_retry_releases_debounce_and_throttle_but_neither_backoff(
+    world: Sessions, alice: Peer, backoff: str
+) -> None:
     """Seed §2: each backoff bounds a loop, and a retry inside one waits its turn like every other run."""
     bob = world.peer("bob")
     alice.put("in", 0)
@@ -153,8 +156,7 @@ def test_an_owed_retry_releases_debounce_and_throttle_but_neither_backoff(world:
     alice.scheduler.timer_fired()
     alice.run()  # meets a conflict
     assert node.runs == 2
-    node.gates.echo_backoff_until = world.clock.now + 40
-    node.gates.backoff_until = world.clock.now + 20
+    setattr(node.gates, backoff, world.clock.now + 40)
     world.settle()
     assert node.stale_failures == 1
     assert (node.gates.debounce_ready_at, node.gates.throttle_ready_at) == (0, 0)

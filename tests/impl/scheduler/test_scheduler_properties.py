@@ -40,7 +40,7 @@ def stories(draw: st.DrawFn) -> Story:
     return Story(tuple(shapes), tuple(shows), tuple(draw(st.lists(moves, max_size=60))))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(stories())
 def test_at_rest_every_live_value_is_its_function_of_the_inputs(story: Story) -> None:
     tell(story)
@@ -55,7 +55,7 @@ def test_at_rest_every_live_value_is_its_function_of_the_inputs_at_length(story:
 
 def test_many_stories_of_a_fixed_seed_come_to_rest() -> None:
     random = Random(5)
-    for _ in range(150):
+    for _ in range(100):
         tell(random_story(random, 60))
 
 

@@ -83,8 +83,8 @@ def question_options(command: F) -> F:
     return command
 
 
-def trace_options(command: F) -> F:
-    """How a trace is shown."""
+def field_options(command: F) -> F:
+    """Which fields of a trace are shown."""
     for option in (
         click.option("--hide", type=names, multiple=True, help="Leave these fields out."),
         click.option(
@@ -94,10 +94,15 @@ def trace_options(command: F) -> F:
             multiple=True,
             help="Only these fields: document,session.pair,session[1].*",
         ),
-        click.option("--full", is_flag=True, help="Every state whole, not only what changed."),
     ):
         command = option(command)
     return command
+
+
+def trace_options(command: F) -> F:
+    """How a trace is shown."""
+    full = click.option("--full", is_flag=True, help="Every state whole, not only what changed.")
+    return full(field_options(command))
 
 
 save_option = click.option(

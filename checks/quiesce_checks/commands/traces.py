@@ -13,17 +13,20 @@ from ..exits import Exit
 from ..formats.itf import Document, encode, read, trace_of
 from ..machines import find_machine, short_name
 from ..problems import Problem
+from ..report.chart import Span, chart
 from ..report.compare import compare, comparison
 from ..report.counterexample import counterexample
 from ..report.data import trace_data
 from ..report.figures import plural
+from ..report.lanes import Lanes, lanes_in, lanes_of
 from ..report.page import Page, columns
+from ..report.picture import picture as draw
 from ..report.shape import matcher
 from ..report.story import Story, everything, retell, tell
 from ..trace import Trace
 from ..verdict import Outcome, Verdict
 from ..witness import keep
-from .options import flat, json_option, trace_options
+from .options import field_options, flat, json_option, trace_options
 from .screen import say, say_json, sheet
 
 AT_ONCE = 2
@@ -142,6 +145,80 @@ def diff(one: Path, other: Path, full: bool, show: Any, hide: Any, as_json: bool
         return exit
     say(comparison(found, (str(one), str(other)), sheet()))
     return exit
+
+
+@trace.command()
+@click.argument("file", type=FILE)
+@click.option("--out", type=FILE, help="Where to write the picture; '-' is standard output. [default: beside FILE]")
+@click.option("--lanes", metavar="FIELD", default="", help="The field whose indexes are the lanes, such as session.")
+@click.option(
+    "--about",
+    type=(str, str),
+    metavar="LANE TEXT",
+    multiple=True,
+    help="A word under the name of a lane: an index, or 'shared'.",
+)
+@click.option("--title", default="", help="What the picture is called.")
+@click.option("--from", "first", type=click.IntRange(min=1), metavar="STEP", default=1, help="The first step to show.")
+@click.option("--to", "last", type=click.IntRange(min=1), metavar="STEP", help="The last step to show.")
+@click.option(
+    "--width",
+    type=click.IntRange(min=240),
+    metavar="PIXELS",
+    default=900,
+    show_default=True,
+    help="How wide it is to be, if its lanes fit.",
+)
+@field_options
+def picture(
+    file: Path,
+    out: Path | None,
+    lanes: str,
+    about: tuple[tuple[str, str], ...],
+    title: str,
+    first: int,
+    last: int | None,
+    width: int,
+    show: Any,
+    hide: Any,
+) -> Exit:
+    """Draw a trace as a sequence chart, in one SVG file: who does what, and what it changes for whom."""
+    document = read(file)
+    found = try_trace(document, file)
+    story = story_of(document, found, Look())
+    if first > max(1, story.length):
+        raise Problem(f"{file} has {plural(story.length, 'step')}, so none to show from step {first} on")
+    if last is not None and last < first:
+        raise Problem(f"there is no step from {first} to {last}")
+    wanted = lanes_in_file(document, story, lanes) if isinstance(found, Problem) else lanes_of(found.machine, lanes)
+    look = Look(show=flat(show), hide=flat(hide))
+    drawn = draw(story, chart(story, wanted, look.keep, Span(first, last), about), title=title, width=width)
+    if out == Path("-"):
+        say([drawn.removesuffix("\n")])
+        return Exit.AS_EXPECTED
+    out = out or beside(file)
+    write(out, drawn)
+    if isinstance(found, Problem):
+        say([sheet().tone(f"drawn as the file has it: {found.text}", "odd")])
+    say([f"drawn  {out}"])
+    return Exit.AS_EXPECTED
+
+
+def lanes_in_file(document: Document, story: Story, wanted: str) -> Lanes | None:
+    return lanes_in(story.start, [arguments for _, arguments in document.actions], wanted)
+
+
+def beside(file: Path) -> Path:
+    """``traces/lamp.svg`` for ``traces/lamp.itf.json``."""
+    return file.with_name(f"{file.name.removesuffix('.json').removesuffix('.itf')}.svg")
+
+
+def write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Problem(f"{path} cannot be written: {error.strerror}") from None
 
 
 def try_trace(document: Document, file: Path) -> Trace | Problem:

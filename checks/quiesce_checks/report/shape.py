@@ -118,22 +118,25 @@ def entries(node: Node, path: str = "") -> list[Entry]:
     return [Entry(path + index + dotted(sub), value) for index, (sub, value) in together(inner)]
 
 
-def changes(before: Node, after: Node, path: str = "") -> list[Change]:
-    """Where two states of one machine differ, at the deepest place that both have."""
+def changes(before: Node, after: Node, path: str = "", spell: Callable[[Node], str] = inline) -> list[Change]:
+    """Where two states of one machine differ, at the deepest place that both have, and how ``spell`` says it."""
     if before == after:
         return []
     if isinstance(before, Fields) and isinstance(after, Fields):
         old = dict(before.items)
         return [
-            change for name, item in after.items if name in old for change in changes(old[name], item, join(path, name))
+            change
+            for name, item in after.items
+            if name in old
+            for change in changes(old[name], item, join(path, name), spell)
         ]
     if isinstance(before, Items) and isinstance(after, Items) and len(before.items) == len(after.items):
         inner = [
-            [(change.path, (change.before, change.after)) for change in changes(old, new)]
+            [(change.path, (change.before, change.after)) for change in changes(old, new, spell=spell)]
             for old, new in zip(before.items, after.items, strict=True)
         ]
         return [Change(path + index + dotted(sub), was, now) for index, (sub, (was, now)) in together(inner)]
-    return [Change(path, inline(before), inline(after))]
+    return [Change(path, spell(before), spell(after))]
 
 
 def together(inner: Sequence[Sequence[tuple[str, T]]]) -> list[tuple[str, tuple[str, T]]]:

@@ -30,7 +30,8 @@ class Beat:
     """One line of a story: steps ``first`` to ``last`` (more than one only where time passes) and what they
     changed.
 
-    ``rules`` are those whose effect the step shows; ``state`` is the state that it leads to.
+    ``rules`` are those whose effect the step shows; ``state`` is the state that it leads to. Of steps that were
+    taken together, ``action`` and ``arguments`` are those of the first.
     """
 
     first: int
@@ -39,6 +40,8 @@ class Beat:
     changes: tuple[Change, ...]
     state: Node
     rules: tuple[str, ...] = ()
+    action: str = ""
+    arguments: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -232,7 +235,8 @@ def beats_of(
                 end += 1
             label = f"elapse {sum(int(passed.get('d', 1)) for _, passed in taken[position:end])}"
         changed = tuple(changes(nodes[position], nodes[end]))
-        beats.append(Beat(position + 1, end, label, changed, nodes[end], rules_of(position)))
+        rules = rules_of(position)
+        beats.append(Beat(position + 1, end, label, changed, nodes[end], rules, name, tuple(args.items())))
         position = end
     return tuple(beats)
 

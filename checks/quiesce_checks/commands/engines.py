@@ -9,20 +9,23 @@ import click
 
 from quiesce_model.language.machine import Machine
 
+from .. import exploring
 from ..exits import OF_OUTCOME, Exit, worst
-from ..job import Answer, Engine, Job, Limit, check_rules, run
+from ..job import Answer, Engine, Job, Limit, Runner, check_rules, run
 from ..machines import short_name, shown
 from ..report.data import statistics_data, verdict_data
 from ..report.verdicts import Group, group_lines, line_of, statistics_lines
 from ..suite import memory_size
 from .options import (
     flat,
+    folder,
     json_option,
     machine_argument,
     merged,
     names,
     question_options,
     save_option,
+    threads,
     trace_options,
 )
 from .screen import Progress, interruptible, say, say_json, sheet
@@ -35,18 +38,26 @@ from .traces import Look, save_traces, tell_traces
 @click.option("--limit-states", type=click.IntRange(1), help="Stop when so many states are kept.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after so many seconds.")
 @click.option("--memory", type=memory_size, metavar="SIZE", help="Stop before more is used than this: 500M, 2G.")
+@click.option("--threads", type=threads, default="1", show_default=True, metavar="1|2|auto", help="How many threads.")
+@click.option("--spill", type=folder, metavar="DIR", help="Go on in files in this folder where memory is used up.")
 @trace_options
 @save_option
 @json_option
 def explore(
-    machine: type[Machine], limit_states: int | None, seconds: float | None, memory: int | None, **asked: Any
+    machine: type[Machine],
+    limit_states: int | None,
+    seconds: float | None,
+    memory: int | None,
+    threads: Any,
+    spill: Path | None,
+    **asked: Any,
 ) -> Exit:
     """Visit every reachable state of MACHINE at a scope.
 
     MACHINE is package.module:Class, path/to/file.py:Class or the short name of a shipped model. A violated
     property comes with a shortest trace."""
     job = Job(machine, Engine.EXPLORE, limit=Limit(limit_states, seconds, memory), **question(asked))
-    return answer(job, **view(asked))
+    return answer(job, **view(asked), runner=exploring.runner(exploring.Ways(threads, spill), run))
 
 
 @click.command()
@@ -132,13 +143,13 @@ def view(asked: dict[str, Any]) -> dict[str, Any]:
     return {"look": look, "traces": asked["traces"], "as_json": asked["as_json"]}
 
 
-def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
+def answer(job: Job, look: Look, traces: Path, as_json: bool, runner: Runner | None = None) -> Exit:
     """Ask, save the traces, and print what came out."""
     check_rules(job)
     progress = Progress()
     with interruptible() as interruption:
         try:
-            found = run(job, progress)
+            found = (runner or run)(job, progress)
         finally:
             progress.clear()
     saved = save_traces(found.verdicts, traces)

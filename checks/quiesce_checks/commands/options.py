@@ -52,6 +52,16 @@ def flat(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(name for group in names for name in group)
 
 
+def threads(text: str) -> int | str:
+    """``1``, ``2`` or ``auto``."""
+    if text in ("1", "2"):
+        return int(text)
+    if text == "auto":
+        return text
+    raise Problem(f"--threads is 1, 2 or auto, not '{text}'")
+
+
+folder = click.Path(path_type=Path, file_okay=False, exists=True)
 machine_argument = click.argument("machine", type=machine_of)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 

@@ -57,6 +57,8 @@ class Slot(IntEnum):
     IN_SOURCES_AT = auto()  # their parents,
     IN_COUNT = auto()  # how many there are,
     IN_NEXT = auto()  # and have been looked up
+    FIRST_PRINTS_AT = auto()  # on disk: the two halves of the fingerprints of the states in the box
+    SECOND_PRINTS_AT = auto()
 
 
 class Answer(IntEnum):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
@@ -78,6 +79,7 @@ def explore(
     engine: Engine = "auto",
     keep_graph: bool = False,
     threads: Threads = 1,
+    spill: Path | bool | None = None,
     deadlock: bool | None = None,
     progress: Callable[[Progress], None] | None = None,
     confirm: Confirm | None = by_machine,
@@ -93,6 +95,9 @@ def explore(
     With two ``threads`` the search is parted between two owners, see :mod:`.owners`: the same states, counts, verdicts
     and lengths of traces; which of several shortest traces is shown may differ, and a level is finished before the
     search ends at a violation. ``auto`` is two where two processors are allowed. A graph is kept on one thread only.
+
+    With ``spill`` the limit on memory is where the search goes on in files, in a folder given or the system's own for
+    temporary files, see :mod:`.disk`; that is done on one thread, and keeps no graph.
 
     ``holds`` is said only of an exhausted scope; a limit or Ctrl-C makes what is undecided inconclusive. A
     ``reachable`` that is found holds and carries its witness; one that is not in the whole scope is vacuous.
@@ -113,7 +118,7 @@ def explore(
         progress=progress,
         started=started,
     )
-    searched = search(problem, watchman, engine, keep_graph, threads_for(threads))
+    searched = search(problem, watchman, engine, Ways(keep_graph, threads_for(threads), spill))
     return exploration(problem, named, searched, confirm, started)
 
 
@@ -142,19 +147,37 @@ def required(problem: Program, named: tuple[str, ...] | None) -> list[int]:
     return [i for i, watch in enumerate(problem.watches) if watch.name != incidental]
 
 
-def search(problem: Program, watchman: Watchman, engine: Engine, keep_graph: bool, threads: int = 1) -> Searched:
-    if engine != "native":
+@dataclass(frozen=True)
+class Ways:
+    """How to search: whether to keep the graph, on how many threads, and whether and where to go on in files.
+
+    Raises ValueError for what does not go together.
+    """
+
+    keep_graph: bool = False
+    threads: int = 1
+    spill: Path | bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.spill and self.keep_graph:
+            raise ValueError("a search that goes on in files keeps no graph: leave out one of spill and keep_graph")
+
+
+def search(problem: Program, watchman: Watchman, engine: Engine, ways: Ways) -> Searched:
+    if engine == "interpreted" and ways.spill:
+        raise ValueError("plain Python does not go on in files: leave out one of spill and engine='interpreted'")
+    if engine != "native" and not ways.spill:
         give_up = WITHOUT_COMPILER if engine == "auto" and find_spec("llvmlite") is not None else None
-        done = Interpreted(problem, watchman, keep_graph=keep_graph, give_up=give_up).run()
+        done = Interpreted(problem, watchman, keep_graph=ways.keep_graph, give_up=give_up).run()
         if done is not None:
             return done
-    if threads == 2 and not keep_graph:
+    if ways.threads == 2 and not ways.keep_graph and not ways.spill:
         from .owners import Owners
 
         return Owners(problem, watchman).run()
     from .native import Native
 
-    return Native(problem, watchman, keep_graph=keep_graph).run()
+    return Native(problem, watchman, keep_graph=ways.keep_graph, spill=ways.spill).run()
 
 
 def exploration(
@@ -176,6 +199,8 @@ def answer(
     exhausted = searched.stop is Stop.EXHAUSTED
     trace = None if at is None else witnesses.trace(watch, at)
     how = f"{searched.distinct:,} states, {WHY_STOPPED[searched.stop]}, depth {searched.depth}"
+    if searched.remark and trace is None:
+        how = f"{how}; {searched.remark}"
     notes: tuple[str, ...] = ()
     if trace is not None:
         outcome = Outcome.VIOLATED if watch.violation else Outcome.HOLDS

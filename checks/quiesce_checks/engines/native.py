@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .control import Answer, Slot
+from .disk import ENGINE as DISK
+from .disk import DiskStates, OnDisk
 from .graph import Graph
 from .jit import Compiled, compiled
 from .kernel import Kernel
@@ -41,6 +44,9 @@ REFILL = 1 << 19
 """States entered into a new table between two heartbeats."""
 
 
+Spill = Path | bool | None
+
+
 class PackedStates:
     """States of a native search, in place."""
 
@@ -72,7 +78,10 @@ def reserved(width: int, possible: int, slack: int) -> tuple[Reserve, Reserve, i
 
 
 class Native:
-    """One search. ``run`` may be called once. It takes ``share`` of the memory that the limits allow."""
+    """One search. ``run`` may be called once. It takes ``share`` of the memory that the limits allow.
+
+    With ``spill`` it goes on in files where that is used up: in a folder given, or the system's own for temporary ones.
+    """
 
     def __init__(
         self,
@@ -82,9 +91,12 @@ class Native:
         keep_graph: bool = False,
         kernel: Kernel | None = None,
         share: float = 1.0,
+        spill: Spill = None,
     ) -> None:
         self.program = program
         self.watchman = watchman
+        self.spill = spill
+        self.disk: OnDisk | None = None
         self.kernel = kernel or Kernel(program, lanes=LANES, graph=keep_graph)
         self.width = 8 * program.layout.words + 4
         self.edge_width = (4 + 2) * keep_graph
@@ -98,7 +110,7 @@ class Native:
         self.bits = FIRST_TABLE
         self.halvings = 0
         self.table = Reserve(4 << self.bits)
-        self.view = PackedStates(program.layout, self.states, self.parents)
+        self.view: PackedStates | DiskStates = PackedStates(program.layout, self.states, self.parents)
         self.control: NDArray[np.int64] = np.zeros(len(Slot), dtype=np.int64)
         self.address = int(self.control.ctypes.data)
         self.kept: list[object] = []
@@ -165,7 +177,7 @@ class Native:
         code = self.code
         assert code is not None, "prepare comes first"
         words = self.program.layout.words
-        self.view.states[:words] = self.program.layout.pack(self.program.initial)
+        self.states.words(np.uint64, words)[:] = self.program.layout.pack(self.program.initial)
         self.place_table()
         code.insert(self.address, 0, 1)
         code.judge(self.address, 0, 1)
@@ -180,8 +192,17 @@ class Native:
             if answer is Answer.BUDGET:
                 budget = max(16, min(budget * 4, int(budget * CALL / max(spent, 1e-6))))
             stop = self.after(answer)
+            if stop is Stop.MEMORY and self.spill:
+                stop = self.go_on_in_files()
             if stop is not None:
                 return stop
+
+    def go_on_in_files(self) -> Stop:
+        try:
+            self.disk = OnDisk(self, None if isinstance(self.spill, bool) else self.spill)
+            return self.disk.run()
+        except OSError:
+            return Stop.DISK
 
     def after(self, answer: Answer) -> Stop | None:
         """What follows from the kernel's return; None is to go on."""
@@ -253,8 +274,19 @@ class Native:
         limit = self.watchman.limits.states
         return room if limit is None else min(room, limit + self.kernel.successors.capacity)
 
+    def give_table_back(self) -> None:
+        """The search goes on without a table."""
+        self.table = Reserve(1)
+
+    def give_states_back(self, view: DiskStates) -> None:
+        """The states are elsewhere now."""
+        self.view = view
+        self.states, self.parents = Reserve(1), Reserve(1)
+
     def memory(self) -> int:
-        """Bytes that the search holds: states, parents, table, edges."""
+        """Bytes that the search holds in memory: states, parents, table, edges."""
+        if self.disk is not None:
+            return self.disk.memory()
         edges = self.get(Slot.GENERATED) * self.edge_width + self.get(Slot.COUNT) * 8 * self.kernel.graph
         return self.get(Slot.COUNT) * self.width + (4 << self.bits) + edges
 
@@ -273,7 +305,7 @@ class Native:
         taken = tuple(int(n) for n in self.taken[:moves])
         first = tuple(int(f) or (level if n else 0) for f, n in zip(self.first_level[:moves], taken, strict=True))
         return Searched(
-            engine=ENGINE,
+            engine=ENGINE if self.disk is None else DISK,
             stop=stop,
             distinct=count,
             generated=self.get(Slot.GENERATED) + 1,
@@ -288,6 +320,7 @@ class Native:
             first_level=first,
             states=self.view,
             graph=self.graph(count),
+            remark="" if self.disk is None else self.disk.remark(),
         )
 
     def graph(self, count: int) -> Graph | None:

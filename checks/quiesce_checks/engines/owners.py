@@ -93,6 +93,10 @@ class Owner(Native):
         if self.number == 0:
             self.owners.beat()
 
+    @property
+    def packed(self) -> PackedStates:
+        return PackedStates(self.program.layout, self.states, self.parents)
+
     def take_over(self, other: Owner) -> None:
         """What the other has put into its box is to be received."""
         self.set(Slot.IN_WORDS_AT, int(other.box.ctypes.data))
@@ -139,7 +143,7 @@ class Owners:
     def search(self, thread: ThreadPoolExecutor) -> Stop:
         first, second = self.both
         words = self.program.layout.words
-        first.view.states[:words] = self.program.layout.pack(self.program.initial)
+        first.states.words(np.uint64, words)[:] = self.program.layout.pack(self.program.initial)
         bit = first.first_hash(first.address) & 1
         for owner in self.both:
             owner.set(Slot.OWNED_BIT, bit ^ owner.number)
@@ -262,6 +266,6 @@ class Owners:
             found=self.found(),
             taken=tuple(taken),
             first_level=tuple(min(f, default=self.level if n else 0) for f, n in zip(firsts, taken, strict=True)),
-            states=OwnedStates((self.both[0].view, self.both[1].view)),
+            states=OwnedStates((self.both[0].packed, self.both[1].packed)),
             counts=tuple(owner.get(Slot.COUNT) for owner in self.both),
         )

@@ -54,6 +54,7 @@ class Stop(StrEnum):
     DEPTH = "depth"
     INTERRUPTED = "interrupted"
     INDEXES = "indexes"
+    DISK = "disk"
 
 
 WHY_STOPPED = {
@@ -65,6 +66,7 @@ WHY_STOPPED = {
     Stop.DEPTH: "inconclusive: the limit on depth was reached",
     Stop.INTERRUPTED: "inconclusive: interrupted",
     Stop.INDEXES: "inconclusive: more states than 32 bits can number; use a smaller scope",
+    Stop.DISK: "inconclusive: files cannot be written any more, the disk may be full",
 }
 
 
@@ -83,7 +85,7 @@ class Searched:
     """What a search hands over. ``found`` has for each watch the first state where it struck, or None.
 
     ``taken`` and ``first_level`` are by move; a move never taken has first level 0. ``counts`` are the distinct states
-    of each owner, where there are two.
+    of each owner, where there are two; ``remark`` is to be said with every verdict that rests on the whole search.
     """
 
     engine: str
@@ -102,6 +104,7 @@ class Searched:
     states: States
     graph: Graph | None = None
     counts: tuple[int, ...] = ()
+    remark: str = ""
 
 
 class Watchman:

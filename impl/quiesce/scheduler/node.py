@@ -104,7 +104,7 @@ class Node:
     """The live reader that vouches for it, if it is no root."""
     witnessed: dict[Node, None] = field(default_factory=dict["Node", None])
     provisional: bool = False
-    provisional_pass: int = -1
+    """A child of a live parent that has not had its first run."""
 
     # -- work
     pending: bool = False

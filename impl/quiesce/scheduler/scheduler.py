@@ -11,6 +11,7 @@ from __future__ import annotations
 import random as random_module
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from quiesce.address import Address
 from quiesce.clock import Clock
@@ -35,10 +36,13 @@ from quiesce.scheduler.triggers import TriggerIndex
 from quiesce.storage.replica import Replica
 from quiesce.storage.transaction import CommitHandle, Transaction
 
+Told = TypeVar("Told", Failure, BreakerEvent)
+
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """Where a scheduler says things. None of them may call it back at once, except to ask.
+    """Where a scheduler says things. None of them may call it back at once, except to ask. If one raises, that is
+    logged and nothing else happens.
 
     ``work``: it wants a step, or a timer other than before. ``failed``: a program must hear of this. ``reported``:
     a breaker's trip or clear, for the server.
@@ -126,7 +130,6 @@ class Scheduler:
             self.demand.add_root(node)
         elif node.kind is Kind.COMPUTATION and parent is not None and parent.live:
             node.provisional = True
-            node.provisional_pass = self._pass.id if self._pass else -1
             self.provisional[node] = None
             self.demand.add_root(node)
         if node.kind is not Kind.HANDLER:
@@ -395,11 +398,18 @@ class Scheduler:
     def fail(self, failure: Failure) -> None:
         """A program has to hear of it."""
         self.log.error(failure.code, failure.message)
-        self._outlets.failed(failure)
+        self._tell(self._outlets.failed, failure)
 
     def _report(self) -> None:
         for event in self.breaker.take_events():
-            self._outlets.reported(event)
+            self._tell(self._outlets.reported, event)
+
+    def _tell(self, outlet: Callable[[Told], None], what: Told) -> None:
+        """A listener that raises must not leave a run's fate undecided."""
+        try:
+            outlet(what)
+        except Exception as error:
+            self.log.error("listener-raised", f"a listener raised {type(error).__name__}: {error}")
 
     # -- for the parts: ticks and the wake
 

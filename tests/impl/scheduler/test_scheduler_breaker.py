@@ -11,7 +11,9 @@ from quiesce.scheduler.breaker import TRIP_EVENT
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import Cleared, ClearReason, Tripped
 from quiesce.scheduler.node import Node
+from quiesce.scheduler.reports import report_to
 from quiesce.scheduler.run import Run
+from quiesce.server.health import stats as health
 
 IN = Document("in")
 NEVER = BreakerPolicy(echo_trip_threshold=10**9)
@@ -272,9 +274,6 @@ def test_each_session_s_own_instance_is_a_document_of_its_own(world: Sessions, p
 
 
 def test_reports_reach_the_health_page(world: Sessions, pair: tuple[Peer, Peer]) -> None:
-    from quiesce.scheduler.reports import report_to
-    from quiesce.server.health import stats as health
-
     for peer in pair:
         peer.on_report = report_to(peer.client)
     for peer, tag in zip(pair, "ab", strict=True):
@@ -286,3 +285,15 @@ def test_reports_reach_the_health_page(world: Sessions, pair: tuple[Peer, Peer])
         ("bob", "trip", "tag-b"),
     }
     assert {(report["document"], report["instance"]) for report in reports} == {("d", "space")}
+
+
+def test_a_server_without_the_capability_gets_no_reports_and_nothing_breaks(
+    world: Sessions, pair: tuple[Peer, Peer]
+) -> None:
+    for peer, tag in zip(pair, "ab", strict=True):
+        peer.client.server_capabilities = frozenset()
+        peer.on_report = report_to(peer.client)
+        tagging(peer, tag)
+    world.settle()
+    assert stats(*pair) == [(1, 1, 12), (1, 1, 12)]
+    assert health(world.hub)["spaces"]["board"]["sessionReports"] == []

@@ -10,6 +10,7 @@ from quiesce.commits import Document, DocumentAbsent
 from quiesce.scheduler.echo import Origin
 from quiesce.scheduler.node import Node, Status
 from quiesce.scheduler.run import NotYet, Ran, Run, RunAgain
+from quiesce.scheduler.scheduler import Outlets
 from quiesce.values import ABSENT
 
 IN = Document("in")
@@ -348,6 +349,20 @@ def test_values_that_are_no_json_are_a_failure_of_the_body_and_leave_the_node_su
     alice.put("in", 1)
     world.settle()
     assert len(alice.failures) == 2
+
+
+def test_a_listener_that_raises_strands_nothing(world: Sessions, alice: Peer) -> None:
+    def raising(failure: object) -> None:
+        raise OSError("no log")
+
+    alice.scheduler._outlets = Outlets(failed=raising)
+    alice.effect("e", lambda run: 1 / (run.read(IN) is not ABSENT))
+    world.settle()
+    assert alice.counts.counts_breakdown()["scheduler"] == {"body-failed": 1, "listener-raised": 1}
+    alice.put("in", 1)
+    world.settle()
+    assert alice.ran == ["e", "e"]
+    assert alice.scheduler.is_idle(durable=True)
 
 
 # -- registrations

@@ -17,7 +17,7 @@ from quiesce_checks.cli import run
 from quiesce_checks.formats.itf import dumps, read, trace_of
 from quiesce_checks.machines import find_machine
 from quiesce_checks.problems import Problem
-from quiesce_checks.report.chart import WHOLE, Chart, Event, Note, Row, Span, Word, chart
+from quiesce_checks.report.chart import WHOLE, Chart, Event, Note, Row, Telling, Word, chart
 from quiesce_checks.report.lanes import Lanes, lanes_in, lanes_of
 from quiesce_checks.report.picture import picture
 from quiesce_checks.report.shape import Atom, Fields, Items, matcher
@@ -41,8 +41,8 @@ def finding(name: str) -> Trace:
     return trace_of(document, find_machine(document.source))
 
 
-def charted(trace: Trace, *show: str, span: Span = WHOLE) -> Chart:
-    return chart(tell(trace), lanes_of(trace.machine), matcher(show, ()), span)
+def charted(trace: Trace, *show: str, telling: Telling = WHOLE) -> Chart:
+    return chart(tell(trace), lanes_of(trace.machine), matcher(show, ()), telling)
 
 
 def steps_of(drawn: Chart) -> list[Row]:
@@ -156,7 +156,7 @@ def test_the_first_row_shows_what_will_change():
 
 
 def test_a_part_of_a_trace_says_what_is_left_out():
-    drawn = charted(finding("agreeing-sessions"), "document", "session.sees", span=Span(5, 9))
+    drawn = charted(finding("agreeing-sessions"), "document", "session.sees", telling=Telling(5, 9))
     assert [row.first for row in steps_of(drawn)] == [5, 6, 7, 8, 9]
     assert notes_of(drawn) == ["steps 10–29 are left out"]
     assert drawn.opening == "after steps 1–4, which are left out"
@@ -265,6 +265,19 @@ def test_a_small_picture(folder: Path, request: pytest.FixtureRequest):
     hold_against("picture-lamp", drawn, request)
 
 
+def test_a_step_can_be_spoken_of(folder: Path):
+    words = "The second lamp goes on while the first one still is, and so there are more than there may be."
+    story = tell(lamp_trace())
+    for width in (900, 320):
+        drawn = picture(
+            story,
+            chart(story, lanes_of(find_machine("lamp.py:Lamp")()), telling=Telling(said=((4, words),))),
+            width=width,
+        )
+        assert_inside(drawn)
+        assert "The second lamp goes on" in " ".join(one.text or "" for one in texts(drawn))
+
+
 def test_a_run_for_ever_says_where_it_goes_back_to(folder: Path):
     drawn = drawn_from(replace(lamp_trace(), loop=1))
     assert any(one.text == "and again from the state after step 1, for ever" for one in texts(drawn))
@@ -301,6 +314,7 @@ def test_a_trace_whose_machine_is_gone_is_drawn_as_it_is(folder: Path, capsys: p
     [
         ("--lanes lamps", "lamps is no field with a value for each index: the fields that have one are: on"),
         ("--about 2 hall", "there is no lane 2 to say a word about: the lanes are shared, 0, 1"),
+        ("--to 3 --say 4 late", "there is no step 4 in the picture to say something of"),
         ("--from 9", "lamp.itf.json has 4 steps, so none to show from step 9 on"),
         ("--from 3 --to 2", "there is no step from 3 to 2"),
         ("--out lamp.py/lamp.svg", "lamp.py/lamp.svg cannot be written: "),

@@ -13,7 +13,7 @@ from ..exits import Exit
 from ..formats.itf import Document, encode, read, trace_of
 from ..machines import find_machine, short_name
 from ..problems import Problem
-from ..report.chart import Span, chart
+from ..report.chart import Telling, chart
 from ..report.compare import compare, comparison
 from ..report.counterexample import counterexample
 from ..report.data import trace_data
@@ -158,6 +158,9 @@ def diff(one: Path, other: Path, full: bool, show: Any, hide: Any, as_json: bool
     multiple=True,
     help="A word under the name of a lane: an index, or 'shared'.",
 )
+@click.option(
+    "--say", "said", type=(int, str), metavar="STEP TEXT", multiple=True, help="What is to be said of a step, below it."
+)
 @click.option("--title", default="", help="What the picture is called.")
 @click.option("--from", "first", type=click.IntRange(min=1), metavar="STEP", default=1, help="The first step to show.")
 @click.option("--to", "last", type=click.IntRange(min=1), metavar="STEP", help="The last step to show.")
@@ -175,6 +178,7 @@ def picture(
     out: Path | None,
     lanes: str,
     about: tuple[tuple[str, str], ...],
+    said: tuple[tuple[int, str], ...],
     title: str,
     first: int,
     last: int | None,
@@ -192,7 +196,8 @@ def picture(
         raise Problem(f"there is no step from {first} to {last}")
     wanted = lanes_in_file(document, story, lanes) if isinstance(found, Problem) else lanes_of(found.machine, lanes)
     look = Look(show=flat(show), hide=flat(hide))
-    drawn = draw(story, chart(story, wanted, look.keep, Span(first, last), about), title=title, width=width)
+    told = chart(story, wanted, look.keep, Telling(first, last, about, said))
+    drawn = draw(story, told, title=title, width=width)
     if out == Path("-"):
         say([drawn.removesuffix("\n")])
         return Exit.AS_EXPECTED

@@ -59,7 +59,8 @@ class Cell:
 class Row:
     """One step, or steps in which only time passes; ``actor`` is the position of the lane that takes it, if one does.
 
-    ``cells`` has one for each lane; ``told`` is the step in full, hidden fields too.
+    ``cells`` has one for each lane; ``told`` is the step in full, hidden fields too;
+    ``said`` is what somebody has to say of it.
     """
 
     first: int
@@ -70,6 +71,7 @@ class Row:
     rules: tuple[str, ...] = ()
     elapsed: int = 0
     told: str = ""
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,39 +100,41 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Span:
-    """The steps to show, counted from 1; ``last`` None means all."""
+class Telling:
+    """Which steps are told, counted from 1 (``last`` None: all), and what is said beside the trace: a word ``about``
+    lanes, by index or ``shared``; a sentence on steps, by number."""
 
     first: int = 1
     last: int | None = None
+    about: tuple[tuple[str, str], ...] = ()
+    said: tuple[tuple[int, str], ...] = ()
 
     def has(self, beat: Beat) -> bool:
         return beat.last >= self.first and (self.last is None or beat.first <= self.last)
 
 
-WHOLE = Span()
+WHOLE = Telling()
 
 
 def chart(
     story: Story,
     lanes: Lanes | None,
     keep: Callable[[str], bool] = everything,
-    span: Span = WHOLE,
-    about: Sequence[tuple[str, str]] = (),
+    telling: Telling = WHOLE,
 ) -> Chart:
-    """The chart of a whole story, with the fields that ``keep`` accepts. ``about`` says a word of lanes, by index or
-    ``shared``. Raises :class:`Problem` for a word about a lane that is not there."""
+    """The chart of a whole story, with the fields that ``keep`` accepts. Raises :class:`Problem` where something is
+    said of a lane or a step that is not there."""
     states = [story.start, *(beat.state for beat in story.beats)]
     columns = Columns(lanes, story.machine, keep, states)
-    taken = [(before, beat) for before, beat in zip(states, story.beats, strict=False) if span.has(beat)]
+    taken = [(before, beat) for before, beat in zip(states, story.beats, strict=False) if telling.has(beat)]
     before = taken[0][0] if taken else story.start
     changed = {path for was, beat in taken for path in columns.moved(was, beat.state)}
     first = columns.opening(before, changed)
-    rows = [columns.row(was, beat) for was, beat in taken]
+    rows = with_words([columns.row(was, beat) for was, beat in taken], telling.said)
     shared = lanes is None or columns.has_shared or any(row.actor == 0 for row in rows)
     used = range(0 if shared else 1, len(first))
     return Chart(
-        tuple(columns.heads(about)[n] for n in used),
+        tuple(columns.heads(telling.about)[n] for n in used),
         opening_of(story, taken[0][1].first if taken else 1),
         tuple(first[n] for n in used),
         (*folded([only(row, used) for row in rows]), *left_out(rows[-1].last + 1 if rows else 1, story.length)),
@@ -147,6 +151,16 @@ def left_out(first: int, last: int) -> list[Note]:
     if last < first:
         return []
     return [Note(f"step {first} is left out" if first == last else f"steps {first}–{last} are left out")]
+
+
+def with_words(rows: Sequence[Row], said: Sequence[tuple[int, str]]) -> list[Row]:
+    spoken = list(rows)
+    for step, words in said:
+        position = next((n for n, row in enumerate(rows) if row.first <= step <= row.last), None)
+        if position is None:
+            raise Problem(f"there is no step {step} in the picture to say something of")
+        spoken[position] = replace(spoken[position], said=words)
+    return spoken
 
 
 def only(row: Row, used: Sequence[int]) -> Row:
@@ -350,7 +364,7 @@ def is_empty(node: Node) -> bool:
 
 def folded(rows: Sequence[Row]) -> Iterator[Row | Note]:
     """The rows, with a round of steps that comes again and again, changes and all, shown once."""
-    keys = [(row.label, row.actor, row.elapsed, row.cells) for row in rows]
+    keys = [(row.label, row.actor, row.elapsed, row.cells, row.said) for row in rows]
     position = 0
     while position < len(rows):
         length, times = round_at(keys, position)

@@ -22,6 +22,7 @@ FAILED, FAILS = Ink(12.5, WRONG, True), Ink(12.5, WRONG)
 HEAD, ABOUT = Ink(12.5, INK, True), Ink(11, DIM)
 ACTION, CHANGE, OVER = Ink(12, INK, True), Ink(11.5, INK), Ink(11.5, FAINT)
 CITED, COUNT = Ink(10, FAINT), Ink(11, DIM)
+SAID = Ink(12, INK)
 OF_TIME, LATER = Ink(11.5, DIM, True), Ink(11.5, DIM)
 
 EDGE = 20
@@ -233,6 +234,21 @@ def step(body: Sheet, row: Row, frame: Frame, bars: Bars, *, failing: bool) -> N
     deep = [cell_elements(cell, frame, n, below, inside) for n, cell in enumerate(row.cells) if cell.touched]
     body.elements.append(group(inside, row.told))
     body.bottom = max([y + 9, *(bottom + 7 for bottom in deep)])
+    if row.said:
+        remark(body, row, frame)
+
+
+def remark(body: Sheet, row: Row, frame: Frame) -> None:
+    """What somebody says of a step, below it, from its lane on to the right or else to the left."""
+    right = frame.width - EDGE
+    left = max(EDGE + MARGIN, min(frame.words(row.actor or 0) - 6, right - 330))
+    lines = wrap(row.said, SAID, right - left - 16)
+    width = max(wide(one, SAID) for one in lines) + 16
+    height = len(lines) * 16 + 8
+    body.elements.append(box(left, body.bottom, width, height, "#fff8c5", stroke="#d4a72c", corner=5))
+    for place, one in enumerate(lines):
+        body.elements.append(text(left + 8, body.bottom + 16 + 16 * place, one, SAID))
+    body.bottom += height + 7
 
 
 def acting(row: Row, frame: Frame, top: float, inside: list[Element]) -> float:

@@ -128,10 +128,11 @@ def summary(found: Divergence) -> str:
 
 
 def slug(found: Divergence) -> str:
-    """``breaker_pair_tripped``: the pairing and what differs first."""
+    """``breaker_pair_tripped``, ``breaker_run_refused``: the pairing, and what differs first."""
     last = found.turns[-1]
-    kinds = (last.model.kind, last.subject.kind)
-    what = found.differs[0][0] if kinds[0] == kinds[1] and found.differs else kinds[1]
+    what = f"{last.step.action}_{'not_refused' if last.subject.kind == 'done' else last.subject.kind}"
+    if last.model.kind == last.subject.kind and found.differs:
+        what = found.differs[0][0]
     return re.sub(r"\W+", "_", f"{found.pairing}_{what}").strip("_").lower()
 
 

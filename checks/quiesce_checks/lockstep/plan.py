@@ -48,7 +48,35 @@ def plan(graph: Graph) -> Tour:
     times = [1] * len(targets)
     while any(extra < 0 for extra in surplus[1:]):
         supply(offsets, targets, surplus, times)
-    return Tour(tuple(circuit(offsets, targets, surplus, times)), len(targets))
+    loops = idle(graph)
+    return Tour(tuple(late(way, targets, loops) for way in circuit(offsets, targets, surplus, times)), len(targets))
+
+
+def idle(graph: Graph) -> frozenset[int]:
+    """The transitions by which time passes and nothing changes."""
+    passes = [step.action == "elapse" for step in graph.steps]
+    ends = zip(graph.sources.tolist(), graph.targets.tolist(), graph.actions.tolist(), strict=True)
+    return frozenset(edge for edge, (here, there, action) in enumerate(ends) if here == there and passes[action])
+
+
+def late(way: tuple[int, ...], targets: list[int], loops: frozenset[int]) -> tuple[int, ...]:
+    """The same walk with time that changes nothing passing as late as it can, at the last visit of its state.
+
+    A rest that is over and one that has been over for long are one state of the model. What else is done in it comes
+    before, where it can: at the very moment at which the rest is over, where an implementation that is off by one errs.
+    """
+    kept = [edge for edge in way if edge not in loops]
+    waiting: dict[int, list[int]] = {}
+    for edge in way:
+        if edge in loops:
+            waiting.setdefault(targets[edge], []).append(edge)
+    made: list[int] = []
+    for edge in reversed(kept):
+        made += waiting.pop(targets[edge], ())
+        made.append(edge)
+    for left in waiting.values():  # states that the walk only begins in
+        made += left
+    return tuple(reversed(made))
 
 
 def supply(offsets: list[int], targets: list[int], surplus: list[int], times: list[int]) -> None:

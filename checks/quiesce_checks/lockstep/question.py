@@ -87,7 +87,8 @@ def at_random(pairing: Pairing, seconds: float, watcher: Watcher | None = None, 
             left = seconds - (perf_counter() - started)
             if total.divergence is not None or (left <= 0 and number):
                 break
-            walked = production_walks(pairing, seconds=max(0.1, min(left, SLICE)), seed=seed + number * 1_000)
+            limit = max(0.1, min(left, SLICE))
+            walked = production_walks(pairing, walks=ROUND, seconds=limit, seed=seed + number * 1_000)
             total = added(total, walked)
             if watcher is not None:
                 watcher(Beat(pairing.name, total.steps, perf_counter() - started))
@@ -106,6 +107,9 @@ def at_random(pairing: Pairing, seconds: float, watcher: Watcher | None = None, 
 
 SLICE = 2.0
 """Seconds between two words of progress."""
+
+ROUND = 20
+"""Walks between two looks at the clock."""
 
 
 def how_walked(found: Walked, interrupted: bool) -> str:

@@ -71,6 +71,9 @@ def cost(divergence: Divergence) -> tuple[int, int]:
 def less_time(pairing: Pairing, found: Divergence, budget: int, explored: bool = False) -> tuple[Divergence, int]:
     """Let each stretch of time be shorter, by halves and then by one, while the sides still differ."""
     best, walks, position = found, 0, 0
+    if budget > 0:
+        again, _ = walk(pairing, merged(list(best.steps)), explored=explored)
+        walks, best = 1, again if again is not None and cost(again) < cost(best) else best
     while position < len(best.steps):
         step = best.steps[position]
         if step.action == ELAPSE:

@@ -180,7 +180,8 @@ def foot(found: Divergence, pairing: Pairing, fields: Fields, margin: int, page:
     lines: list[str] = []
     said = ""
     if last.subject.kind == "crashed":
-        said = f"crashes: {last.subject.text}, where the model {does(last.model)}"
+        where = "as it starts" if last.step.action == "start" else f"where the model {does(last.model)}"
+        said = f"crashes: {last.subject.text}, {where}"
     elif last.model.kind != last.subject.kind:
         said = f"differs: the model {does(last.model)}, the implementation {does(last.subject)}"
     if said:

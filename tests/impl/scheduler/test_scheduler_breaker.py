@@ -9,7 +9,7 @@ from quiesce.address import Scope
 from quiesce.commits import Document
 from quiesce.scheduler.breaker import TRIP_EVENT
 from quiesce.scheduler.breaker_policy import BreakerPolicy
-from quiesce.scheduler.breaker_records import Cleared, ClearReason, Tripped
+from quiesce.scheduler.breaker_records import Cleared, ClearReason, Gate, Move, Tripped
 from quiesce.scheduler.node import Node
 from quiesce.scheduler.reports import report_to
 from quiesce.scheduler.run import Run
@@ -167,6 +167,25 @@ def test_a_registration_inherits_no_backoff(world: Sessions, pair: tuple[Peer, P
     last.scheduler.register(node)
     last.run()
     assert node.runs == runs + 1
+
+
+@pytest.mark.parametrize(("until", "move"), [(None, Move.LIFTED), (100, Move.EARLIER)])
+def test_a_gate_that_is_lifted_or_lowered_is_noticed_at_once(
+    world: Sessions, pair: tuple[Peer, Peer], until: float | None, move: Move
+) -> None:
+    """An older commit's convergence may end a backoff behind which a run is waiting already."""
+    alice, _ = pair
+    node = alice.effect("e", lambda run: run.read(IN))
+    world.settle()
+    start = world.clock.now
+    alice.scheduler.apply_echo_gate(node, Gate(start + 500, Move.LATER))
+    alice.put("in", 1)
+    world.settle()
+    assert (node.runs, alice.scheduler.wake_at) == (1, start + 500)
+    alice.scheduler.apply_echo_gate(node, Gate(until and start + until, move))
+    world.settle()
+    world.advance(until or 0)
+    assert (node.runs, world.clock.now - start) == (2, until or 0)
 
 
 def test_a_late_success_of_an_older_registration_makes_no_step(world: Sessions, pair: tuple[Peer, Peer]) -> None:

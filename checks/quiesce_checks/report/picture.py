@@ -31,7 +31,7 @@ EDGE = 20
 MARGIN = 34
 """The column of the steps' numbers."""
 
-NARROWEST, WIDEST = 104, 250
+NARROWEST, WIDEST = 116, 250
 """How wide a lane may be."""
 
 STEM = 12
@@ -208,12 +208,11 @@ def opening(body: Sheet, chart: Chart, frame: Frame) -> Bars:
     bars = Bars(frame, [None] * len(chart.lanes))
     bars.at(body.bottom, chart.first)
     inside: list[Element] = []
+    if chart.opening != "start":
+        note(body, Note(chart.opening), frame)
     y = body.bottom + 16
     if chart.opening == "start":
         inside.append(text(EDGE, y, "0", COUNT))
-    else:
-        body.write(wrap(chart.opening, COUNT, frame.width - 2 * EDGE - MARGIN - STEM), COUNT, frame.words(0))
-        y = body.bottom + 12
     deep = [cell_elements(cell, frame, n, y, inside) for n, cell in enumerate(chart.first)]
     body.elements += inside
     body.bottom = max([y, *deep]) + 8

@@ -79,7 +79,7 @@ def pieces(word: str, ink: Ink, room: float) -> list[str]:
     while wide(word, ink) > room and len(word) > 1:
         fits = max((n for n in range(1, len(word)) if wide(word[:n], ink) <= room), default=1)
         signs = [n for n in range(1, fits + 1) if word[n - 1] in "_.,/)→-"]
-        cut = signs[-1] if signs and signs[-1] * 2 >= fits else fits
+        cut = signs[-1] if signs and signs[-1] * 4 >= fits else fits
         found.append(word[:cut])
         word = word[cut:]
     return [*found, word]

@@ -151,6 +151,8 @@ class Runner:
             self.shown.append(saturated(pairing.shown(row, machine), limits))
         self.views = tuple(pairing.happened.values())
         self.quiet: Observation = (None,) * len(self.views)
+        self.resting: list[Observation] = [(*shown, *self.quiet) for shown in self.shown]
+        self.limited = [(n, limit) for n, limit in enumerate(pairing.limits) if limit is not None]
         self.waits = [step.action == ELAPSE for step in graph.steps]
         self.forbidden = self.forbid()
         self.refusals = 0
@@ -189,6 +191,8 @@ class Runner:
         """Take one walk; how many steps it was until the sides differed, or None if they never did."""
         subject, tick = self.subject, self.pairing.tick
         step, observe = subject.step, subject.observe
+        waits, resting, shown, views, rows = self.waits, self.resting, self.shown, self.views, self.rows
+        sources = self.sources
         at, position, base = 0, -1, self.taken
         self.refused = ()
         try:
@@ -204,15 +208,16 @@ class Runner:
                         self.watch(self.taken)
                 number, target = self.actions[edge], self.targets[edge]
                 taken = self.graph.steps[number]
-                if self.waits[number]:
+                if waits[number]:
                     at += tick
-                    expected = (*self.shown[target], *self.quiet) if self.views else self.shown[target]
+                    expected = resting[target]
+                elif views:
+                    step(taken, at)
+                    before, after = rows[sources[edge]], rows[target]
+                    expected = (*shown[target], *[view(before, taken, after) for view in views])
                 else:
                     step(taken, at)
-                    expected = self.shown[target]
-                    if self.views:
-                        before, after = self.rows[self.sources[edge]], self.rows[target]
-                        expected = (*expected, *[view(before, taken, after) for view in self.views])
+                    expected = shown[target]
                 seen = observe(at)
                 if seen != expected and not self.same(seen, expected):
                     return position + 1
@@ -225,7 +230,15 @@ class Runner:
         return None
 
     def same(self, seen: Observation, expected: Observation) -> bool:
-        return saturated(seen, self.pairing.limits) == saturated(expected, self.pairing.limits)
+        """Whether they are equal with what the subject shows saturated, as what is expected is already."""
+        if len(seen) != len(expected):
+            return False
+        found = list(seen)
+        for n, limit in self.limited:
+            age = found[n]
+            if isinstance(age, int) and age > limit:
+                found[n] = limit
+        return tuple(found) == expected
 
     def refuses(self, state: int, at: int, taken: int) -> bool:
         """Whether the subject refuses what the model forbids here, and is as it was. Asked once for each state."""

@@ -118,6 +118,7 @@ class BreakerSubject:
         self.flight: list[EchoCapture] = []
         self.kickoffs = 0
         self.events: tuple[BreakerEvent, ...] = ()
+        self.pairs: tuple[PairState, ...] = ()
 
     def step(self, step: Step, at: int) -> None:
         args = dict(step.args)
@@ -135,8 +136,9 @@ class BreakerSubject:
                 if capture.registration is self.registration:
                     steps = self.breaker.steps(self.action, capture, READS)
                     self.breaker.observe(self.action, steps, at)
-            case "refuse":
+            case "refuse":  # a failed commit is none of the breaker's business
                 self.flight.pop(args["place"])
+                return
             case "forget":
                 self.breaker.housekeep(at)
             case "retire":
@@ -146,19 +148,20 @@ class BreakerSubject:
             case _:
                 self.registered = True
                 self.registration = object()
+                return
         self.events = self.breaker.take_events()
+        self.pairs = self.breaker.pairs()  # instants: as time passes they stay what they are
 
     def observe(self, at: int) -> Observation:
         events, self.events = self.events, ()
         gate = self.breaker.gate(self.action, at)
         left = 0 if gate is None else self.ticks(gate - at)
-        pairs = self.breaker.pairs()
         return (
             self.registered,
-            *(self.shown(pairs[0], at) if pairs else ABSENT),
+            *(self.shown(self.pairs[0], at) if self.pairs else ABSENT),
             left,
             self.breaker.stats(at).active,
-            told(events, self.breaker.policy.clear_when_settled),
+            told(events, self.breaker.policy.clear_when_settled) if events else None,
         )
 
     def shown(self, pair: PairState, at: int) -> tuple[Value, ...]:

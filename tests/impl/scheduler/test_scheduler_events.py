@@ -124,6 +124,19 @@ def test_a_conflict_is_tried_again_later_each_time_until_it_commits(world: Sessi
     assert not alice.failures
 
 
+def test_an_event_that_is_tried_again_comes_before_those_that_wait(world: Sessions, alice: Peer) -> None:
+    bob = world.peer("bob")
+    add = alice.handler("add", append)
+    world.settle()
+    alice.scheduler.send(add, 1)
+    contend(world, alice, bob)
+    alice.run()
+    alice.scheduler.send(add, 2)
+    world.loop.settle()  # the first one's conflict
+    world.advance(100)
+    assert alice.value("d") == [1, 2]
+
+
 def test_conflicts_beyond_the_window_are_an_error_that_somebody_hears_of(world: Sessions, alice: Peer) -> None:
     bob = world.peer("bob")
     add = alice.handler("add", append)

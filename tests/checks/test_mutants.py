@@ -165,7 +165,7 @@ def test_what_a_boundary_moved_by_one_does_is_seen_and_the_code_as_it_is_passes(
     found = put_all(chosen)
     assert not found.baseline.killed
     assert not complaints(found)
-    assert all(finding.outcome.shrunk <= 8 for finding in found.findings if finding.outcome.how == "differs")
+    assert all(finding.outcome.shrunk <= 12 for finding in found.findings if finding.outcome.how == "differs")
 
 
 @pytest.mark.slow

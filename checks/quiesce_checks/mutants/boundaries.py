@@ -107,13 +107,22 @@ BOUNDARIES = (
         "len(self._table) >= self.policy.max_echo_pairs - 1",
         "len(self._table) > self.policy.max_echo_pairs",
     ),
-    *both(
-        "orphan",
+    edge(
+        "orphan_early",
         "BRK-31",
-        "an evicted pair's deadline passes",
+        BREAKER,
         "self._orphans[0][0] <= now",
         "self._orphans[0][0] <= now + 1",
+        "the deadline of an evicted pair passes a millisecond too early",
+    ),
+    edge(
+        "orphan_late",
+        "BRK-31",
+        BREAKER,
+        "self._orphans[0][0] <= now",
         "self._orphans[0][0] <= now - 1",
+        "the deadline of an evicted pair is dropped a millisecond after it has passed",
+        "a deadline that is reached holds nothing, so when it is dropped after that makes no difference",
     ),
     edge(
         "evicted_at_its_deadline",

@@ -24,7 +24,7 @@ from ..lockstep.tour import Flaky
 from .hook import serve
 from .mutant import PACKAGE, Mutant
 from .outcome import BASELINE, Outcome, Ready, data_of, from_data
-from .runs import RUNS, Prepared, Run, prepare
+from .runs import STAGES, Prepared, Run, prepare
 
 ADAPTERS = "quiesce_checks.subjects"
 
@@ -58,21 +58,24 @@ def answers(request: Request) -> Iterator[Outcome | Ready]:
     if request.baseline:
         alive.insert(0, Outcome(BASELINE, "survived"))
     mutants: dict[str, Mutant] = {mutant.name: mutant for mutant in request.mutants}
-    for run in RUNS:
-        if request.runs and run.name not in request.runs:
+    for stage in STAGES:
+        prepared: list[Prepared] = []
+        for run in stage:
+            chosen = not request.runs or run.name in request.runs
+            wanted = [outcome for outcome in alive if outcome.mutant != BASELINE or not request.mutants]
+            if chosen and any(concerns(run, mutants.get(outcome.mutant)) for outcome in wanted):
+                prepared.append(prepare(run))
+                yield prepared[-1].ready
+        if not prepared:
             continue
-        now = [outcome for outcome in alive if concerns(run, mutants.get(outcome.mutant))]
-        if all(outcome.mutant == BASELINE for outcome in now) and request.mutants:
-            continue
-        prepared = prepare(run)
-        yield prepared.ready
-        alive = [outcome for outcome in alive if outcome not in now]
-        for before, after in walked(prepared, now, mutants, request):
-            outcome = replace(after, seconds=before.seconds + after.seconds, runs=before.runs + 1)
+        living: list[Outcome] = []
+        for before, after in walked(prepared, alive, mutants, request):
+            outcome = replace(after, seconds=before.seconds + after.seconds, runs=before.runs + after.runs)
             if outcome.killed:
                 yield outcome
             else:
-                alive.append(outcome)
+                living.append(outcome)
+        alive = living
     yield from alive
 
 
@@ -90,9 +93,9 @@ class Fork:
 
 
 def walked(
-    prepared: Prepared, alive: Sequence[Outcome], mutants: dict[str, Mutant], request: Request
+    prepared: Sequence[Prepared], alive: Sequence[Outcome], mutants: dict[str, Mutant], request: Request
 ) -> Iterator[tuple[Outcome, Outcome]]:
-    """Fork for each of the living, ``jobs`` at a time. Yields each with what became of it in this run."""
+    """Fork for each of the living, ``jobs`` at a time. Yields each with what became of it in these runs."""
     gc.freeze()
     waiting = list(alive)
     busy: dict[int, Fork] = {}
@@ -106,31 +109,42 @@ def walked(
             busy[pid] = Fork(before, file, perf_counter())
         pid, status = os.wait()
         fork = busy.pop(pid)
-        yield fork.before, told(fork, prepared.run, status)
+        yield fork.before, told(fork, status)
 
 
-def told(fork: Fork, run: Run, status: int) -> Outcome:
+def told(fork: Fork, status: int) -> Outcome:
     """What a fork has written, or how it ended without."""
     with fork.file as file:
         file.seek(0)
         text = file.read()
-    if text and os.waitstatus_to_exitcode(status) == 0:
-        outcome = from_data(json.loads(text))
+    lines = text.decode().splitlines()
+    run = lines[-1] if lines else None
+    if os.waitstatus_to_exitcode(status) == 0:
+        outcome = from_data(json.loads(lines[-1]))
         assert isinstance(outcome, Outcome)
         return outcome
     seconds = perf_counter() - fork.started
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
-        return Outcome(fork.before.mutant, "endless", run.name, "no answer in time", seconds=seconds)
-    return Outcome(fork.before.mutant, "crash", run.name, "the process died", seconds=seconds)
+        return Outcome(fork.before.mutant, "endless", run, "no answer in time", seconds=seconds)
+    return Outcome(fork.before.mutant, "crash", run, "the process died", seconds=seconds)
 
 
-def live(prepared: Prepared, name: str, mutant: Mutant | None, file: IO[bytes], patience: int) -> None:
-    """The life of a fork. Does not return."""
+def live(prepared: Sequence[Prepared], name: str, mutant: Mutant | None, file: IO[bytes], patience: int) -> None:
+    """The life of a fork. Does not return. Writes each run that it begins, and then what came of it all."""
     code = 1
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(patience)
-        outcome = put_to(prepared, name, mutant)
+        forget()
+        if mutant is not None:
+            serve(mutant)
+        outcome = Outcome(name, "survived")
+        for one in prepared:
+            if concerns(one.run, mutant) and not outcome.killed:
+                file.write(f"{one.run.name}\n".encode())
+                file.flush()
+                signal.alarm(patience)
+                after = put_to(one, name)
+                outcome = replace(after, seconds=outcome.seconds + after.seconds, runs=outcome.runs + 1)
         file.write(json.dumps(data_of(outcome)).encode())
         file.flush()
         code = 0
@@ -139,11 +153,8 @@ def live(prepared: Prepared, name: str, mutant: Mutant | None, file: IO[bytes], 
         os._exit(code)
 
 
-def put_to(prepared: Prepared, name: str, mutant: Mutant | None) -> Outcome:
-    """Walk one mutant, or the code as it is, in this process."""
-    forget()
-    if mutant is not None:
-        serve(mutant)
+def put_to(prepared: Prepared, name: str) -> Outcome:
+    """Walk the runtime as this process imports it."""
     started = perf_counter()
     try:
         pairing = prepared.pairing_now()

@@ -14,7 +14,7 @@ def regression(name: str, kind: str, file: str, old: str, new: str, what: str, e
 REGRESSIONS = (
     regression(
         "burst_for_each_renewal",
-        "escalation needs a burst",
+        "renewed by a burst",
         BREAKER,
         "            self._back_off(pair, min(self.policy.echo_backoff_max_ms, 2 * pair.step_ms), now)\n",
         "            pair.tripped_at, pair.echoes = None, 1\n",
@@ -31,7 +31,7 @@ REGRESSIONS = (
     ),
     regression(
         "document_named_by_scope",
-        "a label without the instance",
+        "a label too short",
         "address.py",
         'return f"{self.space}/{self.instance}/{self.id}"',
         'return f"{self.space}/" + self.instance.partition(":")[0] + f"/{self.id}"',
@@ -55,7 +55,7 @@ REGRESSIONS = (
     ),
     regression(
         "steps_at_kickoff",
-        "a pair opened meanwhile",
+        "opened meanwhile",
         BREAKER,
         "tracked=self.tracks(action))",
         "tracked=any(\n            pair.last_echo <= capture.kickoff and pair.tripped_at is not None\n"
@@ -73,7 +73,7 @@ REGRESSIONS = (
     ),
     regression(
         "opaque_values_equal",
-        "a comparison too shallow",
+        "a shallow comparison",
         ECHO,
         "changes = not equal(write.previous, write.value)",
         "changes = type(write.previous) is not type(write.value)",
@@ -81,7 +81,7 @@ REGRESSIONS = (
     ),
     regression(
         "second_trip_silent",
-        "a latch that is never reset",
+        "a latch not reset",
         BREAKER,
         "        self._log.error(\n            TRIP_EVENT,\n",
         "        (self._log.error if self._trips == 1 else max)(\n            TRIP_EVENT,\n",
@@ -89,7 +89,7 @@ REGRESSIONS = (
     ),
     regression(
         "second_trip_unreported",
-        "a latch that is never reset",
+        "a latch not reset",
         BREAKER,
         "        self._report(Tripped(label, pair.document, now))\n",
         "        if self._trips == 1:\n            self._report(Tripped(label, pair.document, now))\n",
@@ -115,7 +115,7 @@ REGRESSIONS = (
     ),
     regression(
         "no_wake_for_settling",
-        "a deferral without a wake",
+        "no wake",
         BREAKER,
         "        return due[0] + 1 if due is not None else None\n",
         "        return due[0] + 1 if due is not None and due[2] is ClearReason.QUIET else None\n",
@@ -123,7 +123,7 @@ REGRESSIONS = (
     ),
     regression(
         "no_wake_at_all",
-        "a deferral without a wake",
+        "no wake",
         BREAKER,
         "        return due[0] + 1 if due is not None else None\n",
         "        return None\n",
@@ -131,7 +131,7 @@ REGRESSIONS = (
     ),
     regression(
         "lift_not_told",
-        "a wake that is not recomputed",
+        "a wake not told",
         BREAKER,
         "            return Gate(None, Move.LIFTED)\n",
         "            return Gate(None, Move.KEPT)\n",
@@ -139,7 +139,7 @@ REGRESSIONS = (
     ),
     regression(
         "earlier_not_told",
-        "a wake that is not recomputed",
+        "a wake not told",
         BREAKER,
         "Move.LATER if later else Move.EARLIER",
         "Move.LATER",

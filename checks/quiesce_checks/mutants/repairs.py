@@ -54,7 +54,7 @@ CLEAR_WHEN_SETTLED = (
         "another convergence step does not start the settling period anew",
     ),
     repair(
-        "settling_in_the_order_of_the_first",
+        "settling_order_of_the_first",
         "clear_when_settled",
         BREAKER,
         "        self._settling.move_to_end(pair)\n",

@@ -13,7 +13,7 @@ from .outcome import Outcome, Ready
 from .rules import NOT_OF_THE_BREAKER
 from .run import Finding, Findings
 
-HEADS = ("breaks", "mutant", "killed by", "steps", "found in", "time")
+HEADS = ("breaks", "mutant", "killed by", "steps", "found", "time")
 
 MARKS: dict[str, tuple[str, Tone]] = {
     "survived": ("SURVIVED", "bad"),

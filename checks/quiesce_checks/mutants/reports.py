@@ -126,9 +126,9 @@ CONSTANTS = (
     default("cap", "echo_backoff_max_ms: int = 30_000", "echo_backoff_max_ms: int = 30_001"),
     default("quiet", "echo_quiet_reset_ms: int = 120_000", "echo_quiet_reset_ms: int = 119_999"),
     default("capacity", "max_echo_pairs: int = 4_096", "max_echo_pairs: int = 4_095"),
-    default("evict_untripped_first", "evict_untripped_first: bool = False", "evict_untripped_first: bool = True"),
+    default("sparing", "evict_untripped_first: bool = False", "evict_untripped_first: bool = True"),
     default("kickoff_order", "kickoff_order: bool = False", "kickoff_order: bool = True"),
-    default("clear_when_settled", "clear_when_settled: bool = False", "clear_when_settled: bool = True"),
+    default("settled", "clear_when_settled: bool = False", "clear_when_settled: bool = True"),
     default("remote_causes_only", "remote_causes_only: bool = False", "remote_causes_only: bool = True"),
     default("ignore_own_reverts", "ignore_own_reverts: bool = False", "ignore_own_reverts: bool = True"),
 )

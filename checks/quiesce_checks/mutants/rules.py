@@ -364,7 +364,7 @@ ENDS = (
         "a convergence step clears a tripped pair, but its backoff stands",
     ),
     rule(
-        "agreement_after_a_trip_is_ignored",
+        "tripped_ignore_agreement",
         "BRK-19",
         BREAKER,
         "        if not self.policy.clear_when_settled:\n            self._clear(",

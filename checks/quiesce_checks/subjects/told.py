@@ -320,7 +320,7 @@ def shipped_pairing() -> Pairing:
 
 # The table.
 
-TABLE_HAPPENED = ("told", "answer")
+TABLE_HAPPENED = ("told", "answer", "next housekeeping")
 
 
 class TellingTable(TableSubject):
@@ -333,22 +333,24 @@ class TellingTable(TableSubject):
     def reset(self, constants: Mapping[str, int | bool]) -> None:
         super().reset(constants)
         actions, documents = self.size
-        self.breaker = self.telling = Telling(Lines(), policy_as_deployed(constants, self.tick))
+        self.lines = Texts()
+        self.breaker = self.telling = Telling(self.lines, policy_as_deployed(constants, self.tick))
         self.documents = [
             [Entity("space", f"session:me:{d}", f"{a}") for d in range(documents)] for a in range(actions)
         ]
-        self.said: Observation = (None, None)
+        self.said: Observation = (None,) * len(TABLE_HAPPENED)
 
     def step(self, step: Step, at: int) -> None:
         args: dict[str, int] = dict(step.args)
         breaker = self.telling
         was_open = breaker.gate(self.actions[args["a"]], at) is None
         ended = {pair.document for pair in breaker.pairs() if self.has_ended(pair, at)}
-        breaker.answer = None
+        breaker.answer, logged = None, len(self.lines.logged)
         super().step(step, at)
+        lines = self.lines.logged[logged:]
         unclear = self.documents[args["a"]][args["e"]] if "e" in args else None
         told = [
-            f"{event.document.id}.{event.document.instance[-1]} {word(event, unclear)}"
+            f"{event.document.id}.{event.document.instance[-1]} {word(event, unclear, lines)}"
             for event in breaker.take_events()
             if isinstance(event, Tripped) or event.document not in ended
         ]
@@ -357,17 +359,25 @@ class TellingTable(TableSubject):
         self.said = (
             ", ".join(sorted(told)) or None,
             None if answer is None else answered(answer, was_open, left),
+            None if step.action == "run" else self.housekeeping(at),
         )
 
+    def housekeeping(self, at: int) -> Value:
+        """How long until the last instant before the breaker wants to be called, when it has just been."""
+        deadline = self.breaker.housekeeping_deadline()
+        return None if deadline is None else self.ticks(deadline - 1 - at)
+
     def observe(self, at: int) -> Observation:
-        said, self.said = self.said, (None, None)
+        said, self.said = self.said, (None,) * len(TABLE_HAPPENED)
         return (*super().observe(at), *said)
 
 
-def word(event: BreakerEvent, unclear: Entity | None) -> str:
-    """How a pair ended; one that gives way to another of its run before it agrees itself is only gone."""
+def word(event: BreakerEvent, unclear: Entity | None, lines: Iterable[str]) -> str:
+    """How a pair ended; one that gives way to another of its run before it agrees itself is only gone. A trip has to
+    have a line that names the whole of the document's identity."""
     if isinstance(event, Tripped):
-        return "tripped"
+        whole = f" {event.document.space}/{event.document.instance}/{event.document.id} "
+        return "tripped" if any(whole in line for line in lines) else "tripped without its line"
     return "gone" if event.document == unclear else event.reason
 
 
@@ -391,6 +401,18 @@ class TableTold:
                 elif was and not now:
                     told.append(f"{a}.{d} {self.reason(step, a, d)}")
         return ", ".join(sorted(told)) or None
+
+    def next_housekeeping(self, before: Any, step: Step, after: Any) -> Value:
+        """How long until the last instant at which none of the pairs that stand is due."""
+        if step.action == "run":
+            return None
+        left: list[int] = []
+        for pair in (f"node_{a}_pair_{d}" for a in range(self.actions) for d in range(self.documents)):
+            since_echo, settling = getattr(after, f"{pair}_since_echo"), getattr(after, f"{pair}_settling")
+            if since_echo <= self.quiet and settling <= self.cap:
+                left += [self.quiet - since_echo] if since_echo >= 0 else []
+                left += [self.cap - settling] if settling >= 0 else []
+        return min(left, default=None)
 
     def echoed(self, step: Step) -> tuple[int, int] | None:
         args = dict(step.args)
@@ -425,5 +447,8 @@ def telling_table_pairing(tick: int = 1_000, **constants: Any) -> Pairing:
     return replace(
         plain,
         subject=lambda: TellingTable(tick, model.actions, model.documents),
-        happened={**plain.happened, "told": told, "answer": table_answer},
+        happened={
+            **plain.happened,
+            **dict(zip(TABLE_HAPPENED, (told, table_answer, told.next_housekeeping), strict=True)),
+        },
     )

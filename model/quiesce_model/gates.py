@@ -29,6 +29,12 @@ class GateSettings(Machine):
     hold_apart: bool = constant(False)
 
     @assumption
+    def nothing_is_negative(self) -> bool:
+        """Otherwise a rest has no value that it could have (no_fault)."""
+        gates = self.debounce >= 0 and self.throttle >= 0 and self.longest_echo >= 0 and self.resume >= 0
+        return gates and self.longest_debounce >= 0 and self.hold_passes >= 0
+
+    @assumption
     def a_backoff_takes_time(self) -> bool:
         """With a base of 0 a node that does not converge is run again at once: `starts_wait_for_the_backoff` fails."""
         return self.base >= 1

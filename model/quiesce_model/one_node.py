@@ -35,7 +35,6 @@ class OneNode(SchedulerSettings):
     """A computation or an ``effect``; the first run of a computation may be ``awaited``.
 
     ``storm`` is how many runs are to fail while no time passes, ``longest_wait`` how long a change is to be put off.
-    ``retries_back_off`` is a repair: a retry after a conflict waits as if its node had not converged.
     """
 
     effect: bool = constant(False)
@@ -44,7 +43,6 @@ class OneNode(SchedulerSettings):
     conflicts: bool = constant(False)
     storm: int = constant(1)
     longest_wait: int = constant(2)
-    retries_back_off: bool = constant(False)
 
     node: Node = part(Node)
     running: bool = flag()  # its body, which may be asynchronous
@@ -92,7 +90,7 @@ class OneNode(SchedulerSettings):
         if self.node.gates.debounce.over:
             self.postponed.start()
         self.node.invalidate(self)
-        if self.node.ran and not self.node.owed:
+        if (self.node.ran or self.node.provisional) and not self.node.owed:
             self.since_change.start()
         self.summon()
 
@@ -233,9 +231,6 @@ class OneNode(SchedulerSettings):
         self.since_change.stop()
         self.since_run.stop()
         self.node.owe(self)
-        if self.retries_back_off:
-            self.node.gates.back_off(self)
-            self.since_deferral.start()
         self.recompute_wake()
 
     @action(rest=lambda c: max(c.longest_echo, 1))
@@ -287,6 +282,9 @@ class OneNode(SchedulerSettings):
         self.postponed.stop()
         self.since_echo.stop()
         self.echo_backoff = 0
+        if self.retire_all:
+            self.since_run.stop()
+            self.since_deferral.stop()
         self.recompute_wake()
 
     @action()
@@ -354,8 +352,7 @@ class OneNode(SchedulerSettings):
         throttled = self.since_run.running and self.since_run < self.throttle
         backed_off = self.since_deferral.running and self.since_deferral < self.node.gates.step
         echoing = self.since_echo.running and self.since_echo < self.echo_backoff
-        awaited = not self.node.ran and self.node.provisional
-        return debounced or throttled or backed_off or echoing or awaited or self.node.gates.eligible(self)
+        return debounced or throttled or backed_off or echoing or self.node.gates.eligible(self)
 
     @invariant()
     def no_change_waits_for_long(self) -> bool:
@@ -376,6 +373,12 @@ class OneNode(SchedulerSettings):
         if not before.node.runnable(before):
             return True
         return now == (self.base if was == 0 else min(2 * was, self.cap))
+
+    @step_property("GAT-24", on="end_pass")
+    def every_deferral_counts(self, before: OneNode) -> bool:
+        """A pass that backs the node off is one of those for which it may hold idle."""
+        was = before.node.gates.holds
+        return not before.node.runnable(before) or self.node.gates.holds == min(was + 1, self.hold_passes)
 
     @invariant("GAT-9")
     def backoff_between_base_and_cap(self) -> bool:
@@ -439,9 +442,14 @@ class OneNode(SchedulerSettings):
         """What is owed is run, whoever reads it."""
         return not self.node.owed or self.node.due(self)
 
+    @invariant("GAT-16", "GAT-17", "GAT-20")
+    def a_retry_waits_for_no_freshness(self) -> bool:
+        """While a retry is owed, its node is neither debounced nor throttled, whatever changes."""
+        return not self.node.owed or (self.node.gates.debounce.over and self.node.gates.throttle.over)
+
     @invariant()
     def failing_runs_while_time_stands(self) -> bool:
-        """However often others are faster, a node does not fail again and again in one instant (retries_back_off)."""
+        """However often others are faster, a node does not fail again and again in one instant."""
         return self.failed <= self.storm
 
     @invariant()
@@ -468,7 +476,7 @@ class OneNode(SchedulerSettings):
     def idle_waits_for_what_runs(self, before: OneNode) -> bool:
         return not (before.running or before.passing or before.queued or before.node.runnable(before))
 
-    @step_property("GAT-24", "GAT-27", on="resolve_idle")
+    @step_property("GAT-27", on="resolve_idle")
     def idle_waits_for_what_converges(self, before: OneNode) -> bool:
         """A live node that is backed off is waited for, for as many passes as hold idle."""
         node = before.node
@@ -482,7 +490,7 @@ class OneNode(SchedulerSettings):
         fresh = not node.gates.debounce.over or not node.gates.throttle.over
         return not (node.effect and node.due(before) and fresh) or node.gates.holds >= self.hold_passes
 
-    @step_property("GAT-28", on="resolve_idle")
+    @step_property("GAT-39", on="resolve_idle")
     def idle_waits_for_awaited_runs(self, before: OneNode) -> bool:
         """The first run of a computation that its creator awaits is waited for."""
         node = before.node
@@ -525,6 +533,79 @@ class OneNode(SchedulerSettings):
     def idle_resolved_stays_resolved(self, before: OneNode) -> bool:
         """When nothing has happened since, whoever waits for idle again is told at once (stay_resolved)."""
         return self.is_idle()
+
+    # What the proofs of the above rest on.
+
+    @invariant()
+    def bodies_run_in_passes(self) -> bool:
+        return not self.running or (self.passing and self.node.registered)
+
+    @invariant()
+    def a_retry_is_asked_for(self) -> bool:
+        """A run is asked for exactly while a retry is owed, and then there is something to run."""
+        owed = self.node.registered and self.node.status is not Status.CLEAN
+        return self.node.pending == self.node.owed and (owed or not self.node.owed)
+
+    @invariant()
+    def nobody_wants_the_retired(self) -> bool:
+        """A node that is not registered has no reader, no retry, and no commit that still counts."""
+        wanted = self.node.demanded or self.node.provisional or self.node.owed or self.catching_up
+        counts = self.flight is not None and not self.flight.outlived
+        return self.node.registered or not (wanted or counts)
+
+    @invariant()
+    def all_gates_are_retired(self) -> bool:
+        """A node that is not registered waits for nothing (with ``retire_all``)."""
+        gates = self.node.gates
+        return self.node.registered or not self.retire_all or self.held or (gates.throttle.over and gates.backoff.over)
+
+    @invariant()
+    def debounce_is_timed(self) -> bool:
+        """The debounce is shut for what is left of it since the last change, and (``debounce_kept``) no less."""
+        gates = self.node.gates
+        if self.longest_debounce > 0:
+            return True
+        if gates.debounce.over:
+            return not self.debounce_kept or not self.since_change.running or self.since_change >= self.debounce
+        return self.since_change.running and self.since_change == self.debounce - gates.debounce.remaining
+
+    @invariant()
+    def throttle_is_timed(self) -> bool:
+        """The throttle is shut for what is left of it since the last run's end."""
+        if self.node.gates.throttle.over:
+            return not self.since_run.running or self.since_run >= self.throttle
+        return self.since_run.running and self.since_run == self.throttle - self.node.gates.throttle.remaining
+
+    @invariant()
+    def backoff_is_timed(self) -> bool:
+        """The backoff is shut for what is left of it since the last deferral (without a hold in the same field)."""
+        gates = self.node.gates
+        if self.resume > 0 and not self.hold_apart:
+            return True
+        if gates.backoff.over:
+            return not self.since_deferral.running or self.since_deferral >= gates.step
+        return self.since_deferral.running and self.since_deferral == gates.step - gates.backoff.remaining
+
+    @invariant()
+    def echo_backoff_is_timed(self) -> bool:
+        """The breaker's gate is shut for what is left of its backoff."""
+        if self.node.gates.echo.over:
+            return not self.since_echo.running or self.since_echo >= self.echo_backoff
+        return self.since_echo.running and self.since_echo == self.echo_backoff - self.node.gates.echo.remaining
+
+    @invariant()
+    def hold_is_timed(self) -> bool:
+        """A hold of its own is shut for what is left of it, and only while something is fetched."""
+        hold = self.node.gates.hold
+        if not self.held:
+            return hold.over and not self.since_hold.running
+        if hold.over:
+            return self.resume > 0 and (not self.hold_apart or self.since_hold >= self.resume)
+        return self.resume > 0 and self.since_hold.running and self.since_hold == self.resume - hold.remaining
+
+    @invariant()
+    def a_disarmed_wake_has_no_time(self) -> bool:
+        return self.wake.armed or self.wake.rest.over
 
     # That there is something to check.
 

@@ -343,7 +343,7 @@ class OneSession(SchedulerSettings):
             for node in self.node:
                 if node.deferred(self):
                     self.wake.arm(self, node.gates.rest(self))
-            if self.parked:
+            if self.parked and self.rule("SCH-23"):
                 self.wake.arm(self, self.park.remaining)
 
     @action()
@@ -443,7 +443,7 @@ class OneSession(SchedulerSettings):
         moving = self.passing or self.queued or self.behind or self.body is not None
         return not (moving or any(node.due(self) for node in self.node) or any(f is not None for f in self.flight))
 
-    @invariant("SCH-1", "SCH-2")
+    @invariant("SCH-1", "SCH-2", "SCH-14")
     def at_rest_all_is_current(self) -> bool:
         """At rest every derivation that someone reads is what its inputs call for, unless it was given up."""
         if not self.at_rest():
@@ -464,7 +464,7 @@ class OneSession(SchedulerSettings):
         node = before.node[n]
         return not node.ran or any(cause for cause in node.cause)
 
-    @step_property("SCH-5", on="finish")
+    @step_property("SCH-2", "SCH-5", on="finish")
     def a_commit_does_not_invalidate_its_node(self, before: OneSession) -> bool:
         body = before.body
         return body is None or all(
@@ -516,7 +516,7 @@ class OneSession(SchedulerSettings):
         """
         return self.refused <= self.attempts + 1
 
-    @invariant()
+    @invariant("GAT-30", "SCH-10", "SCH-15", "SCH-23", "SCH-24")
     def what_is_due_has_a_wake(self) -> bool:
         """A pass is queued or under way, or the wake is due no later than the first that is put off."""
         if self.queued or self.passing:
@@ -535,6 +535,12 @@ class OneSession(SchedulerSettings):
         """An event is handled only when nothing that its handler reads is to be run first."""
         handled = before.expected != self.expected
         return not handled or all(node.status is Status.CLEAN for node in before.node)
+
+    @step_property("SCH-22", on="begin_pass")
+    def the_head_has_run_what_it_reads(self, before: OneSession) -> bool:
+        """A pass that neither handles the head nor parks it has a node to run, whoever else reads that."""
+        waits = self.lane_waits() and before.expected == self.expected and not self.parked and not self.behind
+        return not waits or any(node.runnable(self) for node in self.node)
 
     @invariant("SCH-20")
     def events_are_handled_in_order(self) -> bool:

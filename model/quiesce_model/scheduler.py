@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from .gates import Gates, GateSettings
-from .language import Record, constant, each, flag, one_of, part, upto
+from .language import Record, assumption, constant, each, flag, one_of, part, upto
 
 
 class Status(Enum):
@@ -38,6 +38,11 @@ class SchedulerSettings(GateSettings):
     stay_resolved: bool = constant(False)
     own_changes_hold_idle: bool = constant(False)
     retire_all: bool = constant(False)
+
+    @assumption
+    def a_pass_runs_something(self) -> bool:
+        """With a budget of 0 no node ever runs, and everything is backed off."""
+        return self.budget >= 1
 
 
 class Node(Record):
@@ -149,7 +154,9 @@ class Node(Record):
             return False
         if backed_off and c.rule("GAT-27"):
             return True
-        if fresh and ((self.effect and c.rule("GAT-28")) or (not self.ran and self.provisional)):
+        if fresh and self.effect and c.rule("GAT-28"):
+            return True
+        if fresh and not self.ran and self.provisional and c.rule("GAT-39"):
             return True
         if fresh and not c.rule("GAT-29"):
             return True

@@ -18,7 +18,7 @@ from golden import timeless
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
 FILE = r"```(?:python|toml)\n# (?P<file>\S+)\n(?P<text>.*?)```"
-CALL = r"^    \$ (?P<call>[^\n]*)(?P<out>(?:\n    [^\n]*|\n(?=\n    ))*)"
+CALL = r"^    \$ (?P<call>[^\n]*)(?P<out>(?:\n    (?!\$ )[^\n]*|\n(?=\n+    (?!\$ )))*)"
 PART = re.compile(f"{FILE}|{CALL}", re.DOTALL | re.MULTILINE)
 
 
@@ -55,4 +55,6 @@ def call(words: str, folder: Path) -> str:
 
 
 def comparable(text: str) -> str:
-    return re.sub(r"\b(in|;) [\d,.]+ ?(s\b|\s+steps/s)", r"\1 T", timeless(text))
+    """Without times and rates, and without where lines are broken, which a rate's digits may decide."""
+    flat = re.sub(r"\s+", " ", timeless(text))
+    return re.sub(r"[\d,]+ steps/s", "R", re.sub(r"\bin [\d.]+s( \([\d:]+\))?", "in T", flat))

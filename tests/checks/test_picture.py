@@ -84,6 +84,7 @@ def test_lanes_are_the_indexes_that_actions_name(machine: Machine, lanes: Lanes 
 def test_lanes_can_be_asked_for():
     machine = Classifier()
     assert lanes_of(machine, "overwritten") == Lanes("path", (("write_at",), ("overwritten",)), "path", 7)
+    assert lanes_of(Breaker(), "flight") == lanes_of(Breaker())
     assert lanes_of(machine, "changed") == Lanes("changed", (("changed",),), "", 4)
     with pytest.raises(Problem, match="the fields that have one are: instance, write_at, changed, overwritten"):
         lanes_of(machine, "sessions")
@@ -181,6 +182,13 @@ def test_a_machine_without_lanes_has_one():
     drawn = charted(replay(OneNode(), (step("change", own=False),)))
     assert [lane.name for lane in drawn.lanes] == ["one_node"]
     assert [row.actor for row in steps_of(drawn)] == [0]
+
+
+def test_lanes_in_which_nothing_happens_are_none():
+    drawn = charted(finding("agreeing-sessions"), "agreed", telling=Telling(3, 3))
+    assert [lane.name for lane in drawn.lanes] == ["shared", "session 0", "session 1", "session 2", "session 3"]
+    drawn = charted(replay(EchoLoop(may_agree=True), (step("elapse", d=1),)), "agreed", "commits")
+    assert [lane.name for lane in drawn.lanes] == ["echo_loop"]
 
 
 def test_nothing_shared_no_lane_for_it():

@@ -122,8 +122,10 @@ def chart(
     keep: Callable[[str], bool] = everything,
     telling: Telling = WHOLE,
 ) -> Chart:
-    """The chart of a whole story, with the fields that ``keep`` accepts. Raises :class:`Problem` where something is
-    said of a lane or a step that is not there."""
+    """The chart of a whole story, with the fields that ``keep`` accepts; lanes in which nothing happens are none.
+
+    Raises :class:`Problem` where something is said of a lane or a step that is not there.
+    """
     states = [story.start, *(beat.state for beat in story.beats)]
     columns = Columns(lanes, story.machine, keep, states)
     taken = [(before, beat) for before, beat in zip(states, story.beats, strict=False) if telling.has(beat)]
@@ -131,6 +133,8 @@ def chart(
     changed = {path for was, beat in taken for path in columns.moved(was, beat.state)}
     first = columns.opening(before, changed)
     rows = with_words([columns.row(was, beat) for was, beat in taken], telling.said)
+    if lanes is not None and not any(row.actor or any(cell.touched for cell in row.cells[1:]) for row in rows):
+        return chart(story, None, keep, telling)
     shared = lanes is None or columns.has_shared or any(row.actor == 0 for row in rows)
     used = range(0 if shared else 1, len(first))
     return Chart(
@@ -327,7 +331,8 @@ def shortened(paths: Iterable[str]) -> dict[str, int]:
 
 
 def brief(node: Node) -> str:
-    """A whole record in few words: flags that are up by name, other values with theirs; a single value alone."""
+    """A whole record in few words: flags that are up by name, other values with theirs; a single value alone; yes, if
+    there is no more to say of it."""
     if isinstance(node, Atom):
         return node.text
     if isinstance(node, Items):
@@ -339,7 +344,7 @@ def brief(node: Node) -> str:
         for name, item in node.items
         if item not in (Atom("no"), Atom(ABSENT), NOTHING)
     ]
-    return f"({', '.join(told)})"
+    return f"({', '.join(told)})" if told else "yes"
 
 
 def cleared(before: Node, after: Node, path: str = "") -> Iterator[str]:

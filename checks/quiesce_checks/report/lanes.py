@@ -59,7 +59,9 @@ def lanes_of(machine: Machine, wanted: str = "") -> Lanes | None:
     best: tuple[tuple[bool, int, bool], Range, str] | None = None
     for parameter, taken in Counter(name for name, _ in domains).items():
         for found in ranges:
-            if any(name == parameter and same(domain, found, machine) for name, domain in domains):
+            if any(
+                name == parameter and same(domain, found, machine, by_number=bool(wanted)) for name, domain in domains
+            ):
                 score = (found.size > 1, taken, found.path[-1].startswith(parameter))
                 if best is None or score > best[0]:
                     best = score, found, parameter
@@ -92,11 +94,13 @@ def is_index(domain: Choices) -> bool:
     return not isinstance(domain, tuple) and domain is not bool and not isinstance(domain, type(Enum))
 
 
-def same(domain: Any, found: Range, constants: Machine) -> bool:
-    """Whether a parameter ranges over the indexes of a field: by the constant that both name, or by their number."""
-    if isinstance(domain, str) and isinstance(found.declared, str):
+def same(domain: Any, found: Range, constants: Machine, *, by_number: bool) -> bool:
+    """Whether a parameter ranges over the indexes of a field. Where one is declared by a constant's name, so has the
+    other to be: that the numbers are equal may be chance, unless the field was asked for (``by_number``)."""
+    named = isinstance(domain, str), isinstance(found.declared, str)
+    if all(named):
         return domain == found.declared
-    return size_at(domain, constants) == found.size
+    return (by_number or not any(named)) and size_at(domain, constants) == found.size
 
 
 def lanes_in(start: Node, steps: Sequence[Mapping[str, Any]], wanted: str = "") -> Lanes | None:

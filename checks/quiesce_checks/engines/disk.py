@@ -194,7 +194,7 @@ class OnDisk:
     def remark(self) -> str:
         """What a verdict that rests on all of the search has to say."""
         on_disk = f"{self.bytes / 1e6:,.1f} MB on disk"
-        if self.words == 1:
+        if self.kernel.shape.keys.words == 1:
             return f"{on_disk}, exact: the fingerprint of a state of 64 bits is the state"
         count = self.native.get(Slot.COUNT)
         return f"{on_disk}, 128-bit fingerprints: a state was missed with a chance of at most {chance(count):.0e}"

@@ -38,8 +38,9 @@ class DiskKernel(Kernel):
         return out.function("void @prints(ptr %control, i64 %first, i64 %end) nounwind")
 
     def put(self, out: Assembly, words: Sequence[str], place: str) -> None:
-        out.store(mix(out, words), read(out, Slot.FIRST_PRINTS_AT, "ptr"), place)
-        out.store(second_print(out, words), read(out, Slot.SECOND_PRINTS_AT, "ptr"), place)
+        key = self.shape.keys.of(out, words)
+        out.store(mix(out, key), read(out, Slot.FIRST_PRINTS_AT, "ptr"), place)
+        out.store(second_print(out, key), read(out, Slot.SECOND_PRINTS_AT, "ptr"), place)
 
     def collect(self) -> str:
         """Put successors of this level's states into the box, until the level is at its end or the box is full."""

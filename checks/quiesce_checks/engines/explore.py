@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -16,10 +16,12 @@ from ..relation.relation import Relation
 from ..trace import Trace
 from ..verdict import ActionCount, Outcome, Statistics, Verdict
 from .built_in import NO_DEADLOCK, NO_FAULT
+from .exchanges import check
 from .graph import Graph
 from .interpreted import Interpreted
 from .program import ELAPSE, Program, Watch, program
 from .search import WHY_STOPPED, Limits, Progress, Searched, Stop, Watchman
+from .symmetry import declared, groups
 from .witness import Confirm, Witnesses, by_machine
 
 Threads = Literal[1, 2, "auto"]
@@ -80,6 +82,7 @@ def explore(
     keep_graph: bool = False,
     threads: Threads = 1,
     spill: Path | bool | None = None,
+    symmetry: bool | Iterable[str] = True,
     deadlock: bool | None = None,
     progress: Callable[[Progress], None] | None = None,
     confirm: Confirm | None = by_machine,
@@ -99,6 +102,10 @@ def explore(
     With ``spill`` the limit on memory is where the search goes on in files, in a folder given or the system's own for
     temporary files, see :mod:`.disk`; that is done on one thread, and keeps no graph.
 
+    Of states that differ by an exchange of indexes declared ``symmetric`` only one is visited, and the counts are of
+    those; see :mod:`.symmetry`. With ``symmetry`` False, or if the graph is kept, all are; names are taken as if those
+    fields were declared. Raises :class:`~.symmetry.Asymmetric` where trying exchanges shows indexes told apart.
+
     ``holds`` is said only of an exhausted scope; a limit or Ctrl-C makes what is undecided inconclusive. A
     ``reachable`` that is found holds and carries its witness; one that is not in the whole scope is vacuous.
 
@@ -110,6 +117,8 @@ def explore(
     relation = model if isinstance(model, Relation) else read(model)
     named = None if properties is None else tuple(properties)
     problem = program(relation, named, deadlock=deadlock)
+    if symmetry and not keep_graph:
+        problem = with_symmetry(problem, declared(relation.machine) if symmetry is True else tuple(symmetry))
     watchman = Watchman(
         problem,
         limits or Limits(),
@@ -139,6 +148,16 @@ def threads_for(asked: Threads) -> int:
         return asked
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(2, allowed)
+
+
+def with_symmetry(problem: Program, names: tuple[str, ...]) -> Program:
+    """The problem up to exchanges of the indexes of some fields, after trying them."""
+    found = groups(problem.relation, names)
+    if not found:
+        return problem
+    exchanged = replace(problem, symmetric=found)
+    check(exchanged)
+    return exchanged
 
 
 def required(problem: Program, named: tuple[str, ...] | None) -> list[int]:
@@ -199,6 +218,8 @@ def answer(
     exhausted = searched.stop is Stop.EXHAUSTED
     trace = None if at is None else witnesses.trace(watch, at)
     how = f"{searched.distinct:,} states, {WHY_STOPPED[searched.stop]}, depth {searched.depth}"
+    if problem.symmetric:
+        how = f"{how}; up to exchanges of {', '.join(group.name for group in problem.symmetric)}"
     if searched.remark and trace is None:
         how = f"{how}; {searched.remark}"
     notes: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from ..relation.terms import BOOL, SIGNS, Term, walk
 from .graph import Graph
 from .program import Program
 from .search import Searched, Stop, Watchman
+from .symmetry import representative
 
 ENGINE = "explore (interpreted)"
 HEARTBEAT = 0.05
@@ -163,7 +164,8 @@ class Interpreted:
 
     def search(self, functions: Readable) -> Stop | None:
         limits, found, parents = self.watchman.limits, self.states.found, self.states.parents
-        index: dict[tuple[int, ...], int] = {self.program.initial: 0}
+        symmetric = self.program.symmetric
+        index: dict[tuple[int, ...], int] = {representative(self.program.initial, symmetric): 0}
         found.append(self.program.initial)
         parents.append(0)
         struck = self.note(functions.judge_state(self.program.initial), 0)
@@ -196,9 +198,10 @@ class Interpreted:
             struck = self.note(functions.judge_expanded(state), at)
             successors = functions.expand(state)
             for move, new in successors:
-                known = index.get(new)
+                key = representative(new, symmetric) if symmetric else new
+                known = index.get(key)
                 if known is None:
-                    known = index[new] = len(found)
+                    known = index[key] = len(found)
                     found.append(new)
                     parents.append(at)
                     struck = self.note(functions.judge_state(new), known) or struck

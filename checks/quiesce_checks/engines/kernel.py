@@ -25,7 +25,8 @@ from .visited import Visited
 DECLARATIONS = """\
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare i64 @llvm.cttz.i64(i64, i1)
-declare i64 @llvm.umin.i64(i64, i64)"""
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)"""
 
 
 def noting() -> str:

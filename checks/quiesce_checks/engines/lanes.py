@@ -5,6 +5,7 @@ from __future__ import annotations
 from .assembly import Assembly
 from .control import Slot, read
 from .emit import Emitter
+from .keys import Keys
 from .program import Program
 
 
@@ -20,6 +21,7 @@ class Lanes:
         self.program = program
         self.words = program.layout.words
         self.lanes = lanes
+        self.keys = Keys(program.layout, program.symmetric)
         self.state_sets = sets(program.at("state"))
         self.expanded_sets = sets(program.at("expanded"))
 

@@ -32,7 +32,8 @@ class OwnerKernel(Kernel):
         """The hash of the initial state."""
         out = Assembly()
         states = read(out, Slot.STATES_AT, "ptr")
-        out.leave(mix(out, [out.load(states, str(k)) for k in range(self.shape.words)]))
+        words = [out.load(states, str(k)) for k in range(self.shape.words)]
+        out.leave(mix(out, self.shape.keys.of(out, words)))
         return out.function("i64 @first_hash(ptr %control) nounwind")
 
     def expand(self) -> str:
@@ -71,7 +72,7 @@ class OwnerKernel(Kernel):
             words = visited.words_of(arrays.words, j)
             doubled = out.op(f"shl i32 {out.load(arrays.sources, j, 'i32')}, 1")
             source = out.op(f"or i32 {doubled}, {owner}")
-            h = mix(out, words)
+            h = mix(out, visited.key_of(words))
             foreign = out.op(f"and i64 {out.op(f'xor i64 {h}, {bit}')}, 1")
             here, there = out.get(kept), out.get(sent)
             for array, place in ((arrays.words, here), (box, there)):

@@ -11,6 +11,7 @@ from ..relation.terms import Term, and_, eq, not_, or_
 from .built_in import NO_DEADLOCK, NO_FAULT
 from .packing import Layout, layout
 from .ranges import check_ranges
+from .symmetry import Group
 
 ELAPSE = "elapse"
 JUDGED = ("invariant", "step", "reachable")
@@ -46,13 +47,17 @@ class Move:
 
 @dataclass(frozen=True)
 class Program:
-    """A search problem: ``initial`` is one state as leaves, ``moves`` are in the order of the relation's actions."""
+    """A search problem: ``initial`` is one state as leaves, ``moves`` are in the order of the relation's actions.
+
+    States that differ only by an exchange of indexes of ``symmetric`` groups count as one.
+    """
 
     relation: Relation
     layout: Layout
     initial: tuple[int, ...]
     moves: tuple[Move, ...]
     watches: tuple[Watch, ...]
+    symmetric: tuple[Group, ...] = ()
 
     def at(self, when: Literal["state", "expanded"]) -> tuple[int, ...]:
         """Positions of the watches of one time."""

@@ -98,6 +98,9 @@ class Visited:
         address = self.shape.word_at(self.out, array, index)
         return [self.out.load(address, str(k)) for k in range(self.shape.words)]
 
+    def key_of(self, words: Sequence[str]) -> list[str]:
+        return self.shape.keys.of(self.out, words)
+
     def fetch(self, address: str) -> None:
         """Prefetch every cache line that a state may stand in."""
         words = self.shape.words
@@ -110,7 +113,7 @@ class Visited:
         """Enter the states ``first`` on, ``size`` of them, all new."""
         out, table = self.out, self.table
         with out.each("0", size) as j:
-            h = mix(out, self.words_of(self.arrays.states, out.op(f"add i64 {first}, {j}")))
+            h = mix(out, self.key_of(self.words_of(self.arrays.states, out.op(f"add i64 {first}, {j}"))))
             out.store(h, self.arrays.hashes, j)
             table.prefetch(table.place(h))
         with out.each("0", size) as j:
@@ -128,7 +131,7 @@ class Visited:
         """Compute each successor's hash, and fetch its slot."""
         out, table = self.out, self.table
         with out.each("0", size) as j:
-            h = mix(out, self.words_of(self.arrays.words, j))
+            h = mix(out, self.key_of(self.words_of(self.arrays.words, j)))
             out.store(h, self.arrays.hashes, j)
             table.prefetch(table.place(h))
 
@@ -164,6 +167,7 @@ class Visited:
             h = out.load(arrays.hashes, j)
             tag = table.tag(h)
             mine = self.words_of(arrays.words, j)
+            key = self.key_of(mine)
             place, target = out.cell(out.load(arrays.places, j)), out.cell()
             with out.loop() as (again, found):
                 entry = table.entry(out.get(place))
@@ -179,7 +183,7 @@ class Visited:
                     out.jump(found)
                 with out.when(table.matches(entry, tag)):
                     index = table.index(entry)
-                    with out.when(same(out, mine, self.words_of(arrays.states, index))):
+                    with out.when(same(out, key, self.key_of(self.words_of(arrays.states, index)))):
                         out.set(target, index)
                         out.jump(found)
                 out.set(place, table.after(out.get(place)))

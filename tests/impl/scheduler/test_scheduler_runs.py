@@ -83,6 +83,21 @@ def test_a_ring_that_only_needs_itself_is_not_needed(world: Sessions, alice: Pee
     assert not any(node.live for node in alice.scheduler.nodes)
 
 
+def test_a_derivation_that_is_no_longer_read_is_needed_no_more(world: Sessions, alice: Peer) -> None:
+    alice.put("in", 1)
+    alice.put("which", "x")
+    x, y = alice.derive("x", plus_one), alice.derive("y", plus_one)
+    alice.effect("show", lambda run: run.read(Document(str(run.read(Document("which"))))))
+    world.settle()
+    assert (x.live, y.live, x.runs, y.runs) == (True, False, 1, 0)
+    alice.put("which", "y")
+    world.settle()
+    assert (x.live, y.live, y.runs) == (False, True, 1)
+    alice.put("in", 2)
+    world.settle()
+    assert (x.runs, y.runs) == (1, 2)
+
+
 def test_reads_follow_what_the_last_run_read(world: Sessions, alice: Peer) -> None:
     alice.put("which", "p")
     alice.effect("show", lambda run: run.read(Document(str(run.read(Document("which"))))))

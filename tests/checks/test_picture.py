@@ -156,6 +156,16 @@ def test_the_first_row_shows_what_will_change():
     ]
 
 
+def test_a_trace_without_steps_shows_the_state():
+    drawn = charted(replay(EchoLoop(), ()), "document", "session.triggered", "session.sees")
+    assert [cell.changes for cell in drawn.first] == [
+        (Word("document 0"),),
+        (Word("sees 0"),),
+        (Word("sees 0"), Word("triggered: yes")),
+    ]
+    assert drawn.rows == ()
+
+
 def test_a_part_of_a_trace_says_what_is_left_out():
     drawn = charted(finding("agreeing-sessions"), "document", "session.sees", telling=Telling(5, 9))
     assert [row.first for row in steps_of(drawn)] == [5, 6, 7, 8, 9]

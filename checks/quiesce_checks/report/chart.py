@@ -131,9 +131,9 @@ def chart(
     taken = [(before, beat) for before, beat in zip(states, story.beats, strict=False) if telling.has(beat)]
     before = taken[0][0] if taken else story.start
     changed = {path for was, beat in taken for path in columns.moved(was, beat.state)}
-    first = columns.opening(before, changed)
+    first = columns.opening(before, changed if taken else None)
     rows = with_words([columns.row(was, beat) for was, beat in taken], telling.said)
-    if lanes is not None and not any(row.actor or any(cell.touched for cell in row.cells[1:]) for row in rows):
+    if rows and lanes is not None and not any(row.actor or any(cell.touched for cell in row.cells[1:]) for row in rows):
         return chart(story, None, keep, telling)
     shared = lanes is None or columns.has_shared or any(row.actor == 0 for row in rows)
     used = range(0 if shared else 1, len(first))
@@ -259,13 +259,14 @@ class Columns:
         pairs = zip(self.nodes(select(before, self.keep)), self.nodes(select(after, self.keep)), strict=True)
         return {unindexed(path) for old, new in pairs for path in different(old, new)}
 
-    def opening(self, state: Node, changed: set[str]) -> tuple[Cell, ...]:
-        """Of what changes later in any lane, what is there at first: no flag that is down, nothing absent."""
+    def opening(self, state: Node, changed: set[str] | None) -> tuple[Cell, ...]:
+        """Of what changes later in any lane (of all, if None), what is there at first: no flag that is down, nothing
+        absent."""
         cells: list[Cell] = []
         for kept, whole in zip(self.nodes(select(state, self.keep)), self.nodes(state), strict=True):
             lines: list[Word] = []
             for entry in entries(kept):
-                if unindexed(entry.path) in changed and entry.value not in ("no", ABSENT):
+                if (changed is None or unindexed(entry.path) in changed) and entry.value not in ("no", ABSENT):
                     value = ": yes" if entry.value == "yes" else f" {entry.value}"
                     lines.append(Word(self.name(entry.path) + value))
             now = ends(whole)

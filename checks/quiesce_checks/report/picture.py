@@ -31,8 +31,11 @@ EDGE = 20
 MARGIN = 34
 """The column of the steps' numbers."""
 
-NARROWEST, WIDEST = 116, 250
-"""How wide a lane may be."""
+NARROWEST, WIDEST, ALONE = 116, 250, 470
+"""How wide a lane may be, and how wide a single one."""
+
+LEAST = 560
+"""How wide a card is at least, if no less was asked for: its head needs some room."""
 
 STEM = 12
 """From the left of a lane to the line down its middle, and half of that on to its text."""
@@ -102,9 +105,9 @@ def picture(story: Story, chart: Chart, *, title: str = "", width: int = 900) ->
 
 
 def framed(lanes: int, width: float) -> Frame:
-    lane = min(WIDEST, max(NARROWEST, (width - 2 * EDGE - MARGIN) / lanes))
+    lane = min(WIDEST if lanes > 1 else ALONE, max(NARROWEST, (width - 2 * EDGE - MARGIN) / lanes))
     lefts = tuple(EDGE + MARGIN + lane * n for n in range(lanes))
-    return Frame(lefts, lane, max(2 * EDGE + MARGIN + lane * lanes, min(width, 480)))
+    return Frame(lefts, lane, max(2 * EDGE + MARGIN + lane * lanes, min(width, LEAST)))
 
 
 def called(story: Story) -> str:

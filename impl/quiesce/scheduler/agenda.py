@@ -33,6 +33,8 @@ class Agenda:
             self._due[node] = None
         else:
             self._due.pop(node, None)
+            if not self._due:
+                self._due.clear()  # a dictionary that was large is slow to walk, however little is left in it
 
     def ready(self, now: float) -> list[Node]:
         """The nodes that may run now, by ordinal."""

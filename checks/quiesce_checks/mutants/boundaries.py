@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .classifying import BREAKER
 from .mutant import Mutant
-from .rules import BREAKER, PAIRS
+from .rules import PAIRS
 
 
 def edge(name: str, id: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .classifying import BREAKER, ECHO
 from .mutant import Mutant
 from .repairs import POLICY
-from .rules import BREAKER, ECHO, PAIRS
+from .rules import PAIRS
 
 
 def regression(name: str, kind: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:

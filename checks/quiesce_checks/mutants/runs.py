@@ -124,7 +124,7 @@ def prepare(run: Run) -> Prepared:
 
 ONE = "quiesce_checks.subjects.told:telling_pairing"
 SHIPPED = "quiesce_checks.subjects.told:shipped_pairing"
-TABLE = "quiesce_checks.subjects.told:telling_table_pairing"
+TABLE = "quiesce_checks.subjects.table_told:telling_table_pairing"
 CLASSIFIER = "quiesce_checks.subjects.classifier:classifier_pairing"
 ORIGINS = "quiesce_checks.subjects.origins:origins_pairing"
 

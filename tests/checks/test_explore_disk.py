@@ -158,7 +158,7 @@ def test_a_full_disk_is_inconclusive_and_no_crash(monkeypatch: pytest.MonkeyPatc
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(ValueError, match="keeps no graph"):
         explore(Counter(), spill=True, keep_graph=True)
-    with pytest.raises(ValueError, match="plain Python does not"):
+    with pytest.raises(ValueError, match="plain Python does not work with files"):
         explore(Counter(), spill=True, engine="interpreted")
 
 

@@ -40,6 +40,9 @@ from .traces import Look, save_traces, tell_traces
 @click.option("--memory", type=memory_size, metavar="SIZE", help="Stop before more is used than this: 500M, 2G.")
 @click.option("--threads", type=threads, default="1", show_default=True, metavar="1|2|auto", help="How many threads.")
 @click.option("--spill", type=folder, metavar="DIR", help="Go on in files in this folder where memory is used up.")
+@click.option("--checkpoints", type=folder, metavar="DIR", help="Save the search in this folder now and then.")
+@click.option("--every", type=click.FloatRange(0), default=60, show_default=True, help="Seconds between checkpoints.")
+@click.option("--resume", is_flag=True, help="Go on from the newest checkpoint.")
 @trace_options
 @save_option
 @json_option
@@ -50,14 +53,18 @@ def explore(
     memory: int | None,
     threads: Any,
     spill: Path | None,
+    checkpoints: Path | None,
+    every: float,
+    resume: bool,
     **asked: Any,
 ) -> Exit:
     """Visit every reachable state of MACHINE at a scope.
 
     MACHINE is package.module:Class, path/to/file.py:Class or the short name of a shipped model. A violated
     property comes with a shortest trace."""
+    ways = exploring.Ways(threads, spill, checkpoints, every, resume)
     job = Job(machine, Engine.EXPLORE, limit=Limit(limit_states, seconds, memory), **question(asked))
-    return answer(job, **view(asked), runner=exploring.runner(exploring.Ways(threads, spill), run))
+    return answer(job, **view(asked), runner=exploring.runner(ways, run))
 
 
 @click.command()

@@ -16,6 +16,7 @@ from ..relation.relation import Relation
 from ..trace import Trace
 from ..verdict import ActionCount, Outcome, Statistics, Verdict
 from .built_in import NO_DEADLOCK, NO_FAULT
+from .checkpoints import Checkpoints
 from .exchanges import check
 from .graph import Graph
 from .interpreted import Interpreted
@@ -83,6 +84,7 @@ def explore(
     threads: Threads = 1,
     spill: Path | bool | None = None,
     symmetry: bool | Iterable[str] = True,
+    checkpoints: Checkpoints | None = None,
     deadlock: bool | None = None,
     progress: Callable[[Progress], None] | None = None,
     confirm: Confirm | None = by_machine,
@@ -101,6 +103,10 @@ def explore(
 
     With ``spill`` the limit on memory is where the search goes on in files, in a folder given or the system's own for
     temporary files, see :mod:`.disk`; that is done on one thread, and keeps no graph.
+
+    With ``checkpoints`` the search is saved between levels, and may go on from where another process was; that is done
+    on one thread, as long as it is in memory, and keeps no graph. Raises :class:`~.checkpoints.Unusable` where it
+    cannot go on.
 
     Of states that differ by an exchange of indexes declared ``symmetric`` only one is visited, and the counts are of
     those; see :mod:`.symmetry`. With ``symmetry`` False, or if the graph is kept, all are; names are taken as if those
@@ -127,7 +133,7 @@ def explore(
         progress=progress,
         started=started,
     )
-    searched = search(problem, watchman, engine, Ways(keep_graph, threads_for(threads), spill))
+    searched = search(problem, watchman, engine, Ways(keep_graph, threads_for(threads), spill, checkpoints))
     return exploration(problem, named, searched, confirm, started)
 
 
@@ -176,27 +182,38 @@ class Ways:
     keep_graph: bool = False
     threads: int = 1
     spill: Path | bool | None = None
+    checkpoints: Checkpoints | None = None
+
+    @property
+    def files(self) -> bool:
+        """Whether files are written, which only one native search does."""
+        return bool(self.spill) or self.checkpoints is not None
 
     def __post_init__(self) -> None:
+        if self.checkpoints is not None and self.keep_graph:
+            raise ValueError("checkpoints do not hold a graph: leave out one of checkpoints and keep_graph")
         if self.spill and self.keep_graph:
             raise ValueError("a search that goes on in files keeps no graph: leave out one of spill and keep_graph")
 
 
 def search(problem: Program, watchman: Watchman, engine: Engine, ways: Ways) -> Searched:
-    if engine == "interpreted" and ways.spill:
-        raise ValueError("plain Python does not go on in files: leave out one of spill and engine='interpreted'")
-    if engine != "native" and not ways.spill:
+    if engine == "interpreted" and ways.files:
+        raise ValueError(
+            "plain Python does not work with files: leave out engine='interpreted' or spill and checkpoints"
+        )
+    if engine != "native" and not ways.files:
         give_up = WITHOUT_COMPILER if engine == "auto" and find_spec("llvmlite") is not None else None
         done = Interpreted(problem, watchman, keep_graph=ways.keep_graph, give_up=give_up).run()
         if done is not None:
             return done
-    if ways.threads == 2 and not ways.keep_graph and not ways.spill:
+    if ways.threads == 2 and not ways.keep_graph and not ways.files:
         from .owners import Owners
 
         return Owners(problem, watchman).run()
     from .native import Native
 
-    return Native(problem, watchman, keep_graph=ways.keep_graph, spill=ways.spill).run()
+    native = Native(problem, watchman, keep_graph=ways.keep_graph, spill=ways.spill, checkpoints=ways.checkpoints)
+    return native.run()
 
 
 def exploration(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .checkpoints import Checkpoints, Unusable, digest
 from .control import Answer, Slot
 from .disk import ENGINE as DISK
 from .disk import DiskStates, OnDisk
@@ -45,6 +47,9 @@ REFILL = 1 << 19
 
 
 Spill = Path | bool | None
+
+PROGRESS = (Slot.COUNT, Slot.NEXT, Slot.LEVEL, Slot.LEVEL_END, Slot.GENERATED, Slot.EVENTS)
+"""How far a search has come."""
 
 
 class PackedStates:
@@ -92,10 +97,12 @@ class Native:
         kernel: Kernel | None = None,
         share: float = 1.0,
         spill: Spill = None,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         self.program = program
         self.watchman = watchman
         self.spill = spill
+        self.checkpoints = checkpoints
         self.disk: OnDisk | None = None
         self.kernel = kernel or Kernel(program, lanes=LANES, graph=keep_graph)
         self.width = 8 * program.layout.words + 4
@@ -123,7 +130,7 @@ class Native:
         self.taken = self.array(Slot.TAKEN_AT, np.zeros(moves + 1, dtype=np.int64))
         self.first_level = self.array(Slot.FIRST_LEVEL_AT, np.zeros(moves + 1, dtype=np.int64))
         self.found = self.array(Slot.FOUND_AT, np.full(64 * sets, -1, dtype=np.int64))
-        self.array(Slot.ACTIVE_AT, np.full(sets, -1, dtype=np.int64))
+        self.active = self.array(Slot.ACTIVE_AT, np.full(sets, -1, dtype=np.int64))
         self.array(Slot.WORDS_AT, np.zeros((kernel.successors.capacity + slack) * words, dtype=np.int64))
         for slot in (Slot.SOURCES_AT, Slot.HASHES_AT, Slot.PLACES_AT):
             self.array(slot, np.zeros(kernel.successors.capacity + slack, dtype=np.int64))
@@ -141,7 +148,8 @@ class Native:
             self.set(Slot.LABELS_AT, self.labels.address)
             self.set(Slot.EDGE_ROOM, edges)
         depth = self.watchman.limits.depth
-        self.set(Slot.LAST_LEVEL, 1 << 62 if depth is None else depth)
+        self.last_level = 1 << 62 if depth is None else depth
+        self.set(Slot.LAST_LEVEL, self.last_level)
         for slot in (Slot.COUNT, Slot.LEVEL, Slot.LEVEL_END):
             self.set(slot, 1)
 
@@ -177,15 +185,20 @@ class Native:
         code = self.code
         assert code is not None, "prepare comes first"
         words = self.program.layout.words
-        self.states.words(np.uint64, words)[:] = self.program.layout.pack(self.program.initial)
-        self.place_table()
-        code.insert(self.address, 0, 1)
-        code.judge(self.address, 0, 1)
+        if self.checkpoints is not None and self.checkpoints.resume:
+            self.restore(self.checkpoints)
+        else:
+            self.states.words(np.uint64, words)[:] = self.program.layout.pack(self.program.initial)
+            self.place_table()
+            code.insert(self.address, 0, 1)
+            code.judge(self.address, 0, 1)
         if self.watchman.decided(self.strikes()):
             return Stop.DECIDED
         budget = 16
         while True:
             self.set(Slot.BUDGET, budget)
+            if self.checkpoints is not None and self.checkpoints.due:  # it ends with the level
+                self.set(Slot.LAST_LEVEL, min(self.last_level, self.get(Slot.LEVEL) + 1))
             before = perf_counter()
             answer = Answer(code.search(self.address))
             spent = perf_counter() - before
@@ -196,6 +209,46 @@ class Native:
                 stop = self.go_on_in_files()
             if stop is not None:
                 return stop
+
+    def digest(self) -> str:
+        return digest(self.program, self.watchman.stop_at_first, tuple(self.watchman.required), len(Slot))
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that a search has learned, but for the numbers of :data:`PROGRESS`, as it is in memory."""
+        count = self.get(Slot.COUNT)
+        states = self.states.words(np.uint64, count * self.program.layout.words)
+        return (
+            self.taken,
+            self.first_level,
+            self.found,
+            self.active,
+            states,
+            self.parents.words(np.uint32, count),
+        )
+
+    def save(self, checkpoints: Checkpoints) -> None:
+        """Write a checkpoint. Raises OSError if that cannot be done."""
+        numbers = {slot.name: self.get(slot) for slot in PROGRESS}
+        checkpoints.save(self.digest(), numbers, [array.data for array in self.arrays()])
+
+    def restore(self, checkpoints: Checkpoints) -> None:
+        """Go on from the newest checkpoint. Raises :class:`Unusable`."""
+        saved = checkpoints.newest(self.digest())
+        count = int(saved.numbers[Slot.COUNT.name])
+        if count + self.kernel.successors.capacity > self.possible:
+            raise Unusable(f"the checkpoint in {checkpoints.folder} has {count:,} states, more than the limits allow")
+        for slot in PROGRESS:
+            self.set(slot, int(saved.numbers[slot.name]))
+        for array, block in zip(self.arrays(), saved.blocks, strict=True):
+            array[:] = np.frombuffer(block, dtype=array.dtype)
+        while int(LOAD * (1 << self.bits)) < count and self.bits < 32:
+            self.bits += 1
+        self.table = Reserve(4 << self.bits)
+        self.place_table()
+        code = self.code
+        assert code is not None, "prepare comes first"
+        for first in range(0, count, REFILL):
+            code.insert(self.address, first, min(count, first + REFILL))
 
     def go_on_in_files(self) -> Stop:
         try:
@@ -211,7 +264,13 @@ class Native:
         if answer is Answer.EXHAUSTED:
             return Stop.EXHAUSTED
         if answer is Answer.DEPTH:
-            return Stop.DEPTH
+            if self.checkpoints is None or self.get(Slot.LEVEL) >= self.last_level:
+                return Stop.DEPTH
+            try:
+                self.save(self.checkpoints)
+            except OSError:
+                return Stop.DISK
+            self.set(Slot.LAST_LEVEL, self.last_level)
         self.beat()
         if self.watchman.overdue():
             return Stop.SECONDS

@@ -47,12 +47,19 @@ ENTRIES: dict[str, Entry] = {
     "simulate": Entry("quiesce_checks.commands.simulate", "simulate", "Walk through a machine at random.", ONE),
     "prove": Entry("quiesce_checks.commands.engines", "prove", "Prove properties for runs of any length.", ONE),
     "bmc": Entry("quiesce_checks.commands.engines", "bmc", "Search all runs up to a depth with a solver.", ONE),
+    "graph": Entry("quiesce_checks.commands.graph", "graph", "Draw a machine's states and steps.", ONE),
     "rules": Entry("quiesce_checks.commands.rules", "rules", "Print the rules and where they are checked.", RULES),
     "why": Entry("quiesce_checks.commands.rules", "why", "Show what fails without a rule.", RULES),
     "ablate": Entry("quiesce_checks.commands.rules", "ablate", "Switch each rule off: which property fails?", RULES),
     "trace": Entry("quiesce_checks.commands.traces", "trace", "Show and compare saved traces.", TRACES),
     "lockstep": Entry(
         "quiesce_checks.commands.lockstep", "lockstep", "Walk an implementation beside its model.", RUNTIME
+    ),
+    "mutants": Entry(
+        "quiesce_checks.mutants.command",
+        "mutants",
+        "Break the runtime on purpose: which lockstep run sees it?",
+        RUNTIME,
     ),
     "replay": Entry("quiesce_checks.traffic.command", "replay", "Run recorded traffic through the breaker.", RUNTIME),
     "serve": Entry("quiesce.cli", "serve", "Serve a store.", RUNTIME),

@@ -110,7 +110,8 @@ class Pair:
             try:
                 apply(self.machine, step)
                 kind = "done"
-                happened = tuple(view(before, step, self.row()) for view in self.pairing.happened.values())
+                after = self.row()
+                happened = tuple(view(before, step, after) for view in self.pairing.happened.values())
             except Blocked as blocked:
                 return self.refused(step, blocked)
         model = Answer(kind, saturated((*self.shown(), *happened), self.limits))

@@ -121,23 +121,25 @@ class BreakerSubject:
         self.pairs: tuple[PairState, ...] = ()
 
     def step(self, step: Step, at: int) -> None:
-        args = dict(step.args)
+        argument: Any = step.args[0][1] if step.args else None  # no action here has more than one
         match step.action:
             case "run" | "retry":
                 if self.breaker.gate(self.action, at) is not None:
                     raise Refused("the gate is closed")
-                writes = OVERWRITES if args["overwrites"] else ()
+                writes = OVERWRITES if argument else ()
                 # A kickoff's place in the order of kickoffs: within one millisecond there may be several.
                 self.kickoffs += 1
                 capture = self.breaker.capture(CAUSES, writes, at + self.kickoffs / 1_000_000, self.registration)
                 self.flight.append(capture)
+                return
             case "commit":
-                capture = self.flight.pop(args["place"])
-                if capture.registration is self.registration:
-                    steps = self.breaker.steps(self.action, capture, READS)
-                    self.breaker.observe(self.action, steps, at)
+                capture = self.flight.pop(argument)
+                if capture.registration is not self.registration:
+                    return
+                steps = self.breaker.steps(self.action, capture, READS)
+                self.breaker.observe(self.action, steps, at)
             case "refuse":  # a failed commit is none of the breaker's business
-                self.flight.pop(args["place"])
+                self.flight.pop(argument)
                 return
             case "forget":
                 self.breaker.housekeep(at)

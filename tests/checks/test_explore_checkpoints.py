@@ -40,7 +40,7 @@ def same(one: Exploration, other: Exploration) -> bool:
     return told(one) == told(other) and states_of(one) == states_of(other) and traces[0] == traces[1]
 
 
-@pytest.mark.parametrize("depth", [3, 5, 11])
+@pytest.mark.parametrize("depth", [3, 11])
 @pytest.mark.parametrize("read", [relation(Lamps()), relation(Cells(size=13))], ids=["one word", "several words"])
 def test_a_resumed_search_is_the_search(read: Relation, depth: int, tmp_path: Path) -> None:
     stopped = begun(read, tmp_path, depth)
@@ -49,7 +49,7 @@ def test_a_resumed_search_is_the_search(read: Relation, depth: int, tmp_path: Pa
     assert same(resumed(read, tmp_path), whole)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_relations_are_resumed(seed: int, tmp_path: Path) -> None:
     read = at_random(seed)
     begun(read, tmp_path, 3, deadlock=True)
@@ -72,7 +72,7 @@ explore(yardstick(SCOPES["mid"]), engine="native", checkpoints=saving, confirm=N
 
 def test_a_process_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     chance, mid = random.Random(7), SCOPES["mid"]
-    for _ in range(4):
+    for _ in range(3):
         words = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent), str(tmp_path)]
         process = subprocess.Popen(words, stderr=subprocess.PIPE)
         try:
@@ -120,7 +120,7 @@ def damage(path: Path, at: int) -> None:
     path.write_bytes(bytes(content))
 
 
-@pytest.mark.parametrize("at", [3, 200, 5_000, -1])
+@pytest.mark.parametrize("at", [3, 5_000, -1])
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(at: int, tmp_path: Path) -> None:
     begun(yardstick(SMALL), tmp_path, 9)
     old, new = sorted(tmp_path.iterdir())

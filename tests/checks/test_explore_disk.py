@@ -49,7 +49,7 @@ def test_the_zoo_is_searched_alike(machine: Machine) -> None:
     assert states_of(on_disk_) == states_of(in_memory)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_relations_are_searched_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "MOST", 2)
     other = explore(at_random(seed), engine="native", deadlock=True, confirm=None)
@@ -61,13 +61,20 @@ def test_random_relations_are_searched_alike(seed: int, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_traces_of_random_machines_are_confirmed(seed: int) -> None:
     machine = random_machine(seed)
     limits = Limits(memory=1, depth=6)
     found = explore(machine, engine="native", spill=True, limits=limits)
     plain = explore(machine, engine="interpreted", limits=Limits(depth=6))
     assert told(found) == told(plain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 80))
+def test_many_more_are_searched_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    test_random_relations_are_searched_alike(seed, monkeypatch)
+    test_traces_of_random_machines_are_confirmed(seed)
 
 
 def test_a_search_that_needs_four_times_the_limit_gives_the_same_counts(tmp_path: Path) -> None:
@@ -95,6 +102,7 @@ def test_a_search_with_enough_memory_writes_nothing(tmp_path: Path) -> None:
     assert "disk" not in found.verdict("waits_within_backoff").how
 
 
+@pytest.mark.slow
 def test_the_planted_bug_is_as_deep_on_disk() -> None:
     limits = Limits(memory=2_000_000)
     found = on_disk(yardstick(SCOPES["large"], bug=True), stop="first", limits=limits)

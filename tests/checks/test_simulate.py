@@ -53,9 +53,15 @@ def test_native_and_plain_walks_are_the_same(machine: Machine) -> None:
     assert alike(relation(machine), runs=60, depth=30, seed=3, deadlock=True)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_walks_of_random_relations_are_the_same(seed: int) -> None:
     assert alike(at_random(seed), runs=20, depth=20, seed=seed, deadlock=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 100))
+def test_walks_of_many_more_random_relations_are_the_same(seed: int) -> None:
+    test_walks_of_random_relations_are_the_same(seed)
 
 
 def test_walks_choose_by_other_numbers_if_a_constant_of_theirs_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +74,7 @@ def test_states_that_are_not_looked_at_are_noticed(monkeypatch: pytest.MonkeyPat
     assert not alike(relation(Counter()), runs=40, depth=25, seed=1)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_what_a_walk_finds_exploration_finds_no_farther_away(seed: int) -> None:
     source, _ = random_machines.machine_source(seed)
     machine = random_machines.load(source, f"simulated_{seed}")()

@@ -65,7 +65,7 @@ class Builder:
         t.forget()
         self.machine = machine
         self.kind = type(machine)
-        self.reading = reading
+        self.reading: Reading = reading
         values: dict[str, Any] = dict(machine.constants_)
         for name in symbolic:
             if name not in values:

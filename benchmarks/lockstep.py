@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/lockstep.py [--rounds 5]
 
-Each pairing is toured whole: every transition of its explored graph. *Steps* counts the walking alone (the subject's step, its
-observation and the comparison); *all in* counts exploration, planning and what the model shows in each state as well.
-CPU seconds of one core, the best and the median of the rounds.
+Each pairing is toured whole: every transition of its explored graph. *best* and *median* count the walking alone (the
+subject's step, its observation, the comparison); *all in* counts exploration, planning and what the model shows in each
+state as well. CPU seconds of one core.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from quiesce_checks.engines.explore import explore
 from quiesce_checks.verdict import Outcome
 

@@ -104,7 +104,11 @@ MISTAKES = [
     (HEAD + "scope = 3\n", 4, "scope has to be a table of whole numbers and flags, not 3"),
     (HEAD + 'properties = ["few"]\n', 4, "Lamp has no property 'few'"),
     (HEAD + "properties = []\n", 4, "properties has to be a list of names, not []"),
-    (HEAD + 'engine = "explor"\n', 4, "engine has to be one of explore, prove, bmc, bridge, ablate, lockstep, not 'explor'"),
+    (
+        HEAD + 'engine = "explor"\n',
+        4,
+        "engine has to be one of explore, prove, bmc, bridge, ablate, lockstep, not 'explor'",
+    ),
     (HEAD + 'engine = "prove"\nsymbolic = ["moist"]\n', 5, "Lamp has no constant 'moist': did you mean 'most'?"),
     (HEAD + 'engine = "prove"\nlemmas = ["rest"]\n', 5, "Lamp has no property 'rest': did you mean 'rests'?"),
     (HEAD + "symbolic = ['most']\n", 4, "symbolic means nothing to the engine explore"),

@@ -197,3 +197,21 @@ def test_constants_that_make_no_machine_are_refused(constants: dict[str, int], s
 def test_a_constant_cannot_be_set() -> None:
     with pytest.raises(Misuse, match="limit is a constant"):
         Post().limit = 4
+
+
+def test_a_record_that_is_given_a_range_of_values_needs_no_start_of_it() -> None:
+    class Row(Record):
+        cells: list[int] = each(2, upto(3))
+        name: int = upto(1)
+
+    class Board(Machine):
+        row: Row = part(Row)
+
+        @action()
+        def fill(self) -> None:
+            self.row = Row(cells=self.row.cells, name=1)
+
+    board = Board()
+    board.fill()
+    assert board.row.name == 1
+    assert list(board.row.cells) == [0, 0]

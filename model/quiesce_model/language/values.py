@@ -103,13 +103,14 @@ class Record(Cells):
         self.home_ = LOOSE
         self.where_ = type(self).__name__
         self.guard_ = None
-        known = {field.name: position for position, field in enumerate(type(self).__fields__)}
-        loose = [field.spec.loose(field.name) for field in type(self).__fields__]
-        self.items_ = loose
-        for name, value in values.items():
+        known = [field.name for field in type(self).__fields__]
+        for name in values:
             if name not in known:
                 raise Misuse(f"{type(self).__name__} has no field {name!r}: it has {', '.join(known)}")
-            loose[known[name]] = value
+        self.items_ = [
+            values[field.name] if field.name in values else field.spec.loose(field.name)
+            for field in type(self).__fields__
+        ]
 
     def furnish_(self, layout: RecordType, home: Home, where: str, guard: Slot | None) -> None:
         """Make the cells, each at its start."""

@@ -19,9 +19,9 @@ from quiesce_model.language.outcome import Misuse
 from quiesce_model.language.types import STOPPED, Leaf
 
 from . import terms as t
+from .calls import NOTHING
 from .elaborate import Elaborator, Translated
 from .errors import ModelError
-from .expressions import NOTHING
 from .form import Kind
 from .layout import Layout
 from .relation import Clock, GroundAction, Property, Relation, Site, Variable

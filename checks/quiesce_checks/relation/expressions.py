@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 from collections.abc import Callable
 from enum import Enum
@@ -11,9 +10,8 @@ from types import ModuleType
 from typing import Any, Literal, NoReturn, cast
 
 from quiesce_model.language.fields import record_type
-from quiesce_model.language.machine import Constant, Machine
+from quiesce_model.language.machine import Constant
 from quiesce_model.language.types import AgeType, EachType, EnumType, LeftType, OptionalType, RecordType, Type
-from quiesce_model.language.values import Record
 
 from . import form
 from .form import Expr, Kind, Place
@@ -43,20 +41,6 @@ OUTSIDE: dict[type[ast.AST], tuple[str, str]] = {
     ast.Slice: ("slices are outside the modelling language", "loop over the indexes that you mean"),
 }
 
-FIELDS_INSTEAD = "use fields declared with each, and all, any, sum, min, max over them"
-
-NOT_HERE: dict[str, str] = {
-    "print": "remove it: a model prints nothing; traces show every change",
-    "range": "use it in a for loop or in a comprehension",
-    "enumerate": "use it in a for loop or in a comprehension",
-    "len": "len() is for fields declared with each; count with sum(1 for …)",
-    "sorted": "compare neighbours with all(…)",
-    "isinstance": "keep what kind it is in a field that is an enum",
-    **dict.fromkeys(
-        ("zip", "list", "dict", "set", "tuple", "str", "float", "reversed", "map", "filter"), FIELDS_INSTEAD
-    ),
-}
-
 COMPARISONS: dict[type[ast.cmpop], Literal["==", "!=", "<", "<=", ">", ">="]] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "==", ast.IsNot: "!=",
@@ -68,7 +52,7 @@ ARITHMETIC: dict[type[ast.operator], Literal["+", "-", "*", "//", "%"]] = {
 
 
 class Expressions:
-    """Translates expressions in the scope of one function. Statements and calls are in ``elaborate.py``."""
+    """Translates expressions in the scope of one function. Loops, assignments and calls have files of their own."""
 
     scope: Scope
     constants: Any
@@ -81,6 +65,12 @@ class Expressions:
         keywords: dict[str, Expr | Place],
     ) -> Expr | Place | form.Call:
         raise TypeError("defined by Elaborator")
+
+    def call(self, node: ast.Call) -> Expr | Place:
+        raise TypeError("defined by Calls")
+
+    def range_bounds(self, node: ast.Call) -> tuple[Expr, Expr]:
+        raise TypeError("defined by Loops")
 
     # Errors and small things
 
@@ -452,249 +442,6 @@ class Expressions:
             "give both sides the same kind of value",
         )
 
-    # Calls
-
-    def call(self, node: ast.Call) -> Expr | Place:
-        found = self.any_call(node)
-        if isinstance(found, form.Call) and found.kind is NOTHING:
-            self.error(node, f"{self.text(node.func)} returns nothing", "call it as a statement of its own")
-        return found
-
-    def any_call(self, node: ast.Call) -> Expr | Place | form.Call:
-        if isinstance(node.func, ast.Attribute):
-            owner_static = self.static(node.func.value)
-            if owner_static is MISSING:
-                return self.method_call(node, node.func)
-        function = self.static(node.func)
-        if function is MISSING:
-            self.error(node, f"{self.text(node.func)} cannot be called", "call methods and functions of the model")
-        builtin = self.builtin(node, function)
-        if builtin is not None:
-            return builtin
-        if isinstance(function, type) and issubclass(function, Record):
-            self.error(
-                node,
-                f"{function.__name__}(…) is built but not put anywhere",
-                f"assign it: self.field = {function.__name__}(…)",
-            )
-        function = cast(Any, function)
-        if not inspect.isfunction(function):
-            self.error(
-                node,
-                f"{self.text(node.func)} is outside the modelling language",
-                "call only methods and functions of the model; chance and choice come in as an action's parameters",
-            )
-        return self.call_function(node, function, *self.arguments(node))
-
-    def arguments(self, node: ast.Call) -> tuple[list[Expr | Place], dict[str, Expr | Place]]:
-        keywords: dict[str, Expr | Place] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                self.error(node, "** is outside the modelling language", "write the arguments out")
-            keywords[keyword.arg] = self.operand(keyword.value)
-        return [self.operand(arg) for arg in node.args], keywords
-
-    def method_call(self, node: ast.Call, func: ast.Attribute) -> Expr | Place | form.Call:
-        owner = self.operand(func.value)
-        if not isinstance(owner, Place):
-            self.error(
-                node,
-                f"{self.text(func.value)} is {kind_name(owner.kind)} and has no methods",
-                "call a function",
-            )
-        if isinstance(owner.type, OptionalType):
-            owner = self.payload(owner)
-        if not isinstance(owner.type, RecordType):
-            self.error(
-                node,
-                f"{self.text(func)}() is outside the modelling language here",
-                "ages have start() and stop(), rests set(n) and clear(), each as a statement of its own",
-            )
-        record = owner.type.record
-        if issubclass(record, Machine) and func.attr == "rule":
-            return self.literal(self.rule_id(node) not in self.without, node)
-        method = inspect.getattr_static(record, func.attr, MISSING)
-        if isinstance(method, staticmethod):
-            return self.call_function(node, cast("staticmethod[..., Any]", method).__func__, *self.arguments(node))
-        if not inspect.isfunction(method):
-            self.error(node, f"{record.__name__} has no method {func.attr!r}", "define it, or correct the name")
-        args, keywords = self.arguments(node)
-        return self.call_function(node, method, [owner, *args], keywords)
-
-    without: frozenset[str]
-    rules: dict[str, Site]
-
-    def rule_id(self, node: ast.Call, position: int = 0) -> str:
-        """The rule id written at an argument; every id is noted with where it stands."""
-        given = node.args[position] if len(node.args) > position else None
-        for keyword in node.keywords:
-            if keyword.arg == "rule":
-                given = keyword.value
-        if not isinstance(given, ast.Constant) or not isinstance(given.value, str):
-            self.error(given or node, "a rule's id has to stand there as text", 'write it out: "BRK-7"')
-        self.rules.setdefault(given.value, self.site(node))
-        return given.value
-
-    def builtin(self, node: ast.Call, function: Any) -> Expr | None:
-        site = self.site(node)
-        if function in (all, any, sum) or (function in (min, max) and len(node.args) == 1):
-            return self.fold(node, function.__name__)
-        if function in (min, max):
-            parts = [self.number(arg) for arg in node.args]
-            found = parts[0]
-            for part in parts[1:]:
-                found = form.Arithmetic("min" if function is min else "max", found, part, int, site)
-            return found
-        if function is abs and len(node.args) == 1:
-            x = self.number(node.args[0])
-            zero = self.literal(0, node)
-            return form.Arithmetic("max", x, form.Arithmetic("-", zero, x, int, site), int, site)
-        if function is int and len(node.args) == 1:
-            return form.Arithmetic("+", self.number(node.args[0]), self.literal(0, node), int, site)
-        if function is bool and len(node.args) == 1:
-            return self.condition(node.args[0])
-        if function is len and len(node.args) == 1:
-            place = self.place(node.args[0], "a range of values")
-            if isinstance(place.type, EachType):
-                return self.literal(place.type.size, node)
-        name = getattr(function, "__name__", "")
-        if name in NOT_HERE and vars(builtins).get(name) is function:
-            self.error(node, f"{name}() is outside the modelling language here", NOT_HERE[name])
-        return None
-
-    def fold(self, node: ast.Call, op: str) -> Expr:
-        source = node.args[0] if node.args else node
-        if not isinstance(source, ast.GeneratorExp | ast.ListComp):
-            self.error(
-                node,
-                f"{op}() takes a comprehension here",
-                f"write {op}(… for x in self.field)" if op != "sum" else "write sum(… for x in self.field)",
-            )
-        outer = dict(self.scope.names)
-        loops: list[tuple[form.Loop, tuple[Expr, ...]]] = []
-        for generator in source.generators:
-            self.scope.inner += 1  # a comprehension's names are its own
-            loop = self.loop(generator.target, generator.iter, f"#{self.scope.inner}")
-            loops.append((loop, tuple(self.condition(test) for test in generator.ifs)))
-        body = self.condition(source.elt) if op in ("all", "any") else self.number(source.elt)
-        self.scope.names = outer
-        default: Expr | None = None
-        for keyword in node.keywords:
-            if keyword.arg == "default":
-                default = self.number(keyword.value)
-        if op in ("min", "max") and default is None and (
-            any(tests for _, tests in loops) or any(self.may_be_empty(loop) for loop, _ in loops)
-        ):  # fmt: skip
-            self.error(node, f"{op}() of what may be nothing", f"say what it is then: {op}(…, default=0)")
-        kind: Kind = bool if op in ("all", "any") else int
-        return form.Fold(cast(Any, op), tuple(loops), body, default, kind, self.site(node))
-
-    def may_be_empty(self, loop: form.Loop) -> bool:
-        return isinstance(loop.over, form.Range) or (isinstance(loop.over, form.Items) and loop.over.size == 0)
-
-    def loop(self, target: ast.expr, over: ast.expr, mark: str = "") -> form.Loop:
-        """Bind the names of a ``for`` and say what it runs over; ``mark`` sets the slots of a comprehension apart."""
-        enumerated = isinstance(over, ast.Call) and self.static(over.func) is enumerate
-        if enumerated:
-            assert isinstance(over, ast.Call)
-            if len(over.args) != 1 or not (isinstance(target, ast.Tuple) and len(target.elts) == 2):
-                self.error(over, "enumerate needs two names", "write `for i, x in enumerate(self.field)`")
-            names = [self.target_name(t) for t in target.elts]
-            place = self.items(over.args[0])
-            return self.bind_items(place, names[0], names[1], over, mark)
-        if isinstance(over, ast.Call) and self.static(over.func) is range:
-            low, high = self.range_bounds(over)
-            name = self.target_name(target)
-            slot = self.scope.slot(name) + mark
-            self.scope.names[name] = Scalar(form.Local(slot, int, self.site(target)), int)
-            return form.Loop(form.Range(low, high), slot, None)
-        if isinstance(over, ast.Tuple):
-            values = tuple(self.value(item) for item in over.elts)
-            return self.bind_values(values, target, over, mark)
-        if isinstance(over, ast.Name | ast.Attribute):
-            static = self.static(over)
-            if isinstance(static, type) and issubclass(static, Enum):
-                literals = tuple(form.Literal_(n, static, self.site(over)) for n, _ in enumerate(static))
-                return self.bind_values(literals, target, over, mark)
-        return self.bind_items(self.items(over), None, self.target_name(target), over, mark)
-
-    def bind_values(self, values: tuple[Expr, ...], target: ast.expr, over: ast.expr, mark: str) -> form.Loop:
-        if not values or any(value.kind != values[0].kind for value in values):
-            self.error(over, "the values of a loop have to be of one kind", "loop over values of one kind")
-        name = self.target_name(target)
-        kind = values[0].kind
-        slot = self.scope.slot(name) + mark
-        self.scope.names[name] = Scalar(form.Local(slot, kind, self.site(target)), kind)
-        return form.Loop(form.Values(values), None, slot)
-
-    def target_name(self, target: ast.expr) -> str:
-        if isinstance(target, ast.Name):
-            return target.id
-        self.error(target, "a loop binds one name here", "write `for x in …` or `for i, x in enumerate(…)`")
-
-    def items(self, node: ast.expr) -> Place:
-        found = self.operand(node)
-        if isinstance(found, Place) and isinstance(found.type, OptionalType):
-            found = self.payload(found)
-        if isinstance(found, Place) and isinstance(found.type, EachType):
-            return found
-        self.error(
-            node,
-            f"{self.text(node)} cannot be looped over",
-            "loop over range(constant), a field declared with each, an enum, or a tuple of values",
-        )
-
-    def bind_items(self, place: Place, index: str | None, item: str, node: ast.AST, mark: str) -> form.Loop:
-        each = cast(EachType, place.type)
-        counted: str | None = None
-        if index is not None:
-            counted = self.scope.slot(index) + mark
-            self.scope.names[index] = Scalar(form.Local(counted, int, self.site(node)), int)
-        slot = self.scope.slot(item) + mark
-        kind = kind_of(each.item)
-        by_alias = kind is None or kind == "age" or isinstance(each.item, LeftType)
-        if kind is None or by_alias:
-            self.scope.names[item] = self.alias(slot, each.item, self.optional_key(place), node)
-        else:
-            self.scope.names[item] = Scalar(form.Local(slot, kind, self.site(node)), kind)
-        return form.Loop(form.Items(place, each.size), counted, slot, by_alias)
-
-    def alias(self, slot: str, type: Type, key: OptionalKey | None, node: ast.AST) -> AliasOf:
-        self.root_types[slot] = type
-        self.aliased[slot] = key
-        return AliasOf(Place(slot, (), type, self.site(node)), key)
-
-    def range_bounds(self, node: ast.Call) -> tuple[Expr, Expr]:
-        bounds = [self.number(arg) for arg in node.args]
-        if len(bounds) not in (1, 2) or node.keywords:
-            self.error(node, "range() takes a stop, or a start and a stop, here", "write range(n) or range(a, b)")
-        for bound, arg in zip(bounds, node.args, strict=True):
-            if not self.is_constant(bound):
-                self.error(
-                    arg,
-                    f"the range up to {self.text(arg)} changes with the state",
-                    "loop over a constant range and test inside: `for i in range(self.size): if i < …`",
-                )
-        return (self.literal(0, node), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
-
-    def is_constant(self, expr: Expr) -> bool:
-        """Whether a number is known at the scope: made of literals, constants and the indexes of loops."""
-        match expr:
-            case form.Literal_() | form.ConstantOf():
-                return True
-            case form.Local():
-                return True  # checked again when the loop is unrolled, where the local has a value
-            case form.Arithmetic():
-                return self.is_constant(expr.left) and self.is_constant(expr.right)
-            case form.IfElse():
-                return all(self.is_constant(e) for e in (expr.test, expr.then, expr.other))
-            case form.Compare():
-                return self.is_constant(expr.left) and self.is_constant(expr.right)
-            case form.Call():
-                return False
-            case _:
-                return False
-
     def record_of(self, record: type[Any]) -> RecordType:
         return record_type(record, self.constants)
 
@@ -710,10 +457,3 @@ class Expressions:
         if wanted is int:
             return kind in (int, bool)
         return wanted == kind
-
-
-class Nothing:
-    """The kind of a call that returns no value."""
-
-
-NOTHING: Any = Nothing

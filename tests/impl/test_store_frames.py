@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from store_frames import FRAMES, MESSAGES, in_order
 from store_world import World
@@ -66,7 +66,8 @@ def test_any_frames_over_sqlite(tmp_path: Path) -> None:
     names = itertools.count()
 
     @given(st.lists(MESSAGES, min_size=1, max_size=12), st.booleans())
-    @settings(RELAXED, derandomize=True)  # the floors below are about these very examples
+    @settings(RELAXED, derandomize=True)
+    @example([put(1, "honest", 1)], True)
     def run(messages: list[Any], honest: bool) -> None:
         frames = [encode(message) for message in (in_order(messages) if honest else messages)]
         world = World()

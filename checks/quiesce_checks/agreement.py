@@ -7,7 +7,7 @@ asks them all about the same states. A difference is a bug of this tool, never o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -208,16 +208,21 @@ class Terms:
     def value(self, term: Term, now: State) -> int | bool:
         return t.evaluate(term, self.values(now).__getitem__)
 
+    def reader(self, position: int, now: State) -> Callable[[Term], int | bool]:
+        """The values of one action's terms, all worked out at once."""
+        found = t.evaluate_in_order(self.orders[position], self.values(now).__getitem__)
+        return lambda term: found[term.number]
+
     def comes_to(self, before: State, step: Step) -> Comes:
         position, action = self.actions[step]
-        value = t.evaluate_in_order(self.orders[position], self.values(before).__getitem__)
+        value = self.reader(position, before)
         for exit in action.exits:
-            if value[exit.condition.number]:
+            if value(exit.condition):
                 return Comes(exit.kind, exit.place if exit.kind in ("blocked", "domain") else "")
-        assert value[action.enabled.number], f"{step} takes no exit and is not enabled"
+        assert value(action.enabled), f"{step} takes no exit and is not enabled"
         after = list(before)
         for n, new in action.updates.items():
-            after[n] = int(value[new.number])
+            after[n] = int(value(new))
         return Comes("step", "", tuple(after))
 
     def holds(self, name: str, now: State) -> bool:

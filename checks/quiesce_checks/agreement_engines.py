@@ -5,30 +5,30 @@ Native code is compared elsewhere, on whole state graphs, since it answers with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from quiesce_model.language.machine import Machine, Step
 
-from .agreement import Comes, State
+from .agreement import State, Terms
 from .engines.interpreted import readable
 from .engines.program import program
 from .engines.smt import Answer, Formula, Session, Translation
 from .relation.build import relation
-from .relation.relation import Relation
 from .relation.terms import BOOL, INT, Term
 
 
-class Formulas:
+class Formulas(Terms):
     """The relation's terms as Z3 reads them: one question to the solver for each state, which fixes every variable."""
 
     name = "formulas"
 
     def __init__(self, machine: Machine) -> None:
-        self.made: Relation = relation(machine)
+        super().__init__(relation(machine))
         self.session = Session()
         self.variables: dict[str, Formula] = {
             v.name: self.session.variable(v.name, BOOL if v.term.sort is BOOL else INT) for v in self.made.variables
         }
         self.translation = Translation(self.session, lambda term: self.variables[term.data])
-        self.actions = {action.step: (n, action) for n, action in enumerate(self.made.actions)}
         self.fixed: tuple[State, Answer] | None = None
 
     def at(self, now: State) -> Answer:
@@ -44,27 +44,8 @@ class Formulas:
     def value(self, term: Term, now: State) -> int:
         return self.at(now).value(self.translation.of(term))
 
-    def comes_to(self, before: State, step: Step) -> Comes:
-        _, action = self.actions[step]
-        for exit in action.exits:
-            if self.value(exit.condition, before):
-                return Comes(exit.kind, exit.place if exit.kind in ("blocked", "domain") else "")
-        assert self.value(action.enabled, before), f"{step} takes no exit and is not enabled"
-        after = list(before)
-        for n, new in action.updates.items():
-            after[n] = self.value(new, before)
-        return Comes("step", "", tuple(after))
-
-    def holds(self, name: str, now: State) -> bool:
-        term = self.made.property_named(name).holds
-        assert term is not None
-        return bool(self.value(term, now))
-
-    def holds_of(self, name: str, before: State, step: Step) -> bool | None:
-        judged = self.made.property_named(name).steps
-        assert judged is not None
-        position, _ = self.actions[step]
-        return bool(self.value(judged[position], before)) if position in judged else None
+    def reader(self, position: int, now: State) -> Callable[[Term], int | bool]:
+        return lambda term: self.value(term, now)
 
 
 def successors(machine: Machine, states: list[State]) -> list[dict[Step, State]]:

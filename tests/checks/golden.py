@@ -23,7 +23,7 @@ def hold_against(name: str, lines: Iterable[str] | str, request: pytest.FixtureR
 
 def timeless(text: str) -> str:
     """The text with every time, rate and size of memory replaced, and the room before them."""
-    text = re.sub(r"(\d distinct states?,[^\n]*)\n +", r"\1 ", text)  # where it breaks, the digits of a time decide
+    text = re.sub(r"(\d distinct states?,[^\n]*,)\n *", r"\1 ", text)  # where it breaks, the digits of a time decide
     text = re.sub(r" *\b\d+(\.\d+)? s\b", " T", text)
     text = re.sub(r"\b\d+ min \d\d T", "T", text)
     text = re.sub(r"\d+(\.\d+)? ?[kM]?/s", "R", text)

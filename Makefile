@@ -23,7 +23,7 @@ test: $(STAMP)   ## set up, then pass the tests
 test-slow: $(STAMP) ## the long tests (minutes to hours)
 	$(BIN)/python -m pytest -m slow
 
-lint: $(STAMP)   ## ruff and pyright (strict on model and checks)
+lint: $(STAMP)   ## ruff and pyright (strict on model, checks and impl)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
 crash: $(STAMP)  ## kill the server 200 times under load: nothing acknowledged may be lost

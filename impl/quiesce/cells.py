@@ -82,7 +82,9 @@ class Cell(Readable):
             found = run.read_keys(self.document, self.path)
             return found if isinstance(found, tuple | int) and not isinstance(found, bool) else ()
         value = self._look()
-        return tuple(value) if is_object(value) else len(value) if is_array(value) else ()
+        if is_object(value):
+            return tuple(value)
+        return len(value) if is_array(value) else ()
 
     def at(self, *path: str | int, default: Any = None) -> Cell:
         """The cell at a place inside this one."""

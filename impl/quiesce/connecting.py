@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from pathlib import Path as FilePath
 from urllib.parse import urlsplit, urlunsplit
 
@@ -29,7 +29,7 @@ async def connect(
     watch: Iterable[Watch] | None = None,
     counts: Counts | None = None,
     policy: BreakerPolicy | None = None,
-) -> AsyncIterator[Session]:
+) -> AsyncGenerator[Session]:
     """A session in a space of the server at ``url`` (``ws://host:port``), kept connected until it is closed.
 
     ``token``: as made by ``quiesce token``, or what gives a fresh one at each connect; in development mode, a name.
@@ -67,7 +67,7 @@ async def open(
     principal: str = "me",
     counts: Counts | None = None,
     policy: BreakerPolicy | None = None,
-) -> AsyncIterator[Session]:
+) -> AsyncGenerator[Session]:
     """A session over a local file, with the same store and rules as a server's and nobody else in it.
 
     The file is made if it is missing, and is locked while it is open. Commits are durable when they are committed;

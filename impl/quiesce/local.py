@@ -12,8 +12,8 @@ from quiesce.server.access import DevelopmentAuthenticator
 from quiesce.server.engine import Engine
 from quiesce.server.hub import Hub
 from quiesce.server.limits import Limits
-from quiesce.server.space import Surroundings
 from quiesce.server.sqlite import SqliteEngine
+from quiesce.server.surroundings import Surroundings
 from quiesce.server.tally import Tally
 from quiesce.storage.client import Client
 from quiesce.storage.loopback import Loopback

@@ -158,6 +158,7 @@ class Session:
     @overload
     def computed(
         self,
+        /,
         *,
         name: str | None = None,
         scope: Scope | str | None = None,
@@ -220,6 +221,7 @@ class Session:
     @overload
     def effect(
         self,
+        /,
         *,
         name: str | None = None,
         reads: Iterable[Readable] = (),
@@ -296,7 +298,12 @@ class Session:
         """Wait until nothing is left to do: no run, no event, and, unless ``durable`` is False, no commit whose fate
         is open. A re-run that the remote-echo breaker puts off is not waited for."""
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        forget = self.scheduler.when_idle(lambda: reached.done() or reached.set_result(None), durable=durable)
+
+        def arrived() -> None:
+            if not reached.done():
+                reached.set_result(None)
+
+        forget = self.scheduler.when_idle(arrived, durable=durable)
         try:
             await reached
         finally:

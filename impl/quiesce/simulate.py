@@ -25,7 +25,7 @@ from quiesce.server.engine import Engine
 from quiesce.server.hub import Hub
 from quiesce.server.limits import Limits
 from quiesce.server.memory import MemoryEngine
-from quiesce.server.space import Surroundings
+from quiesce.server.surroundings import Surroundings
 from quiesce.server.tally import Tally
 from quiesce.storage.client import Client
 from quiesce.storage.loopback import Link, Loopback

@@ -18,6 +18,7 @@ import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import cast
 
 from quiesce.address import Address, at_or_below
 from quiesce.values import ValueRefused, value_hash
@@ -155,7 +156,7 @@ def _described(value: object, describe: Describe) -> str | None:
     if isinstance(value, type):
         return f"class {value.__module__}.{value.__qualname__}"
     if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
-        name = action_name(value, describe)
+        name = action_name(cast("Callable[..., object]", value), describe)
         return f"function {name.id}" if name.lasting else None
     if isinstance(value, types.BuiltinFunctionType):
         return f"builtin {value.__module__}.{value.__qualname__}"
@@ -173,7 +174,9 @@ def _code(code: types.CodeType) -> list[str]:
         if isinstance(constant, types.CodeType):
             parts.extend(_code(constant))
         elif isinstance(constant, frozenset):
-            parts.extend(sorted(map(repr, constant)))  # whose own order differs from process to process
+            parts.extend(
+                sorted(map(repr, cast("frozenset[object]", constant)))
+            )  # whose own order differs from process to process
         else:
             parts.append(repr(constant))
     return parts

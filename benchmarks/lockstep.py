@@ -31,7 +31,7 @@ def pairings() -> list[Pairing]:
 def measure(pairing: Pairing, rounds: int) -> tuple[int, int, list[float], float]:
     """Transitions, steps, CPU seconds of each round of walking, CPU seconds of everything for one tour."""
     started = process_time()
-    graph = explore(pairing.relation, properties=(), keep_graph=True).graph
+    graph = explore(pairing.walked, properties=(), keep_graph=True).graph
     assert graph is not None
     planned = plan(graph)
     runner = Runner(pairing, graph)

@@ -13,6 +13,7 @@ from quiesce_model.language.machine import ActionInfo, Machine, Step, all_marked
 from quiesce_model.language.types import Leaf
 
 from ..relation.build import relation, saturation_limits
+from ..relation.plain import without_ghosts
 from ..relation.relation import Relation
 from .subject import Description, Observation, Subject, Value
 
@@ -38,7 +39,7 @@ class Pairing:
 
     ``seen`` are leaves of the model that the subject shows as they are. ``derived`` are observations that are worked
     out of the machine in a state (one with a leaf's name stands for that leaf and is saturated like it), ``happened``
-    of a step and the rows around it (what was reported, what was logged). What is in none of the three is not
+    of a step and the rows around it (what was reported, what was logged; ghosts in these rows mean nothing). What is in none of the three is not
     compared: ``hidden`` names those leaves, each with the reason, so that nothing is left out by forgetting.
     ``refusable`` are rules whose guards the subject itself decides: where the model is blocked by one of them, the
     subject has to refuse. ``tick`` is how many milliseconds one unit of the model's time is; ``implementation`` is what
@@ -63,6 +64,11 @@ class Pairing:
     @cached_property
     def relation(self) -> Relation:
         return relation(self.model)
+
+    @cached_property
+    def walked(self) -> Relation:
+        """What a tour walks: the relation without its ghosts, since no subject has a history."""
+        return without_ghosts(self.relation)
 
     @cached_property
     def constants(self) -> Mapping[str, int | bool]:

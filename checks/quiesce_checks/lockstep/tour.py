@@ -59,7 +59,7 @@ def tour(
     """
     pairing.check()
     started = perf_counter()
-    explored = explore(pairing.relation, properties=(), limits=limits, keep_graph=True)
+    explored = explore(pairing.walked, properties=(), limits=limits, keep_graph=True)
     graph = explored.graph
     assert graph is not None
     exploring = perf_counter() - started
@@ -167,11 +167,11 @@ class Runner:
         from ..relation.terms import BOOL, evaluate_in_order
         from ..relation.terms import walk as term_walk
 
-        names = [variable.name for variable in self.pairing.relation.variables]
-        flags = [variable.term.sort is BOOL for variable in self.pairing.relation.variables]
+        names = [variable.name for variable in self.pairing.walked.variables]
+        flags = [variable.term.sort is BOOL for variable in self.pairing.walked.variables]
         guarded = [
             (action.step, exit.condition, list(term_walk([exit.condition])))
-            for action in self.pairing.relation.actions
+            for action in self.pairing.walked.actions
             for exit in action.exits
             if exit.kind == "blocked" and exit.place in self.pairing.refusable
         ]

@@ -115,7 +115,7 @@ def prepare(run: Run) -> Prepared:
     if run.steps:
         assert plain.limits  # read with the model, which forks take over
         return Prepared(run, plain, Ready(run.name, 0, 0, len(run.steps), perf_counter() - started))
-    graph = explore(plain.relation, properties=(), keep_graph=True).graph
+    graph = explore(plain.walked, properties=(), keep_graph=True).graph
     assert graph is not None  # keep_graph
     runner, planned = Runner(plain, graph), plan(graph)
     ready = Ready(run.name, graph.size, graph.edges, planned.steps, perf_counter() - started)

@@ -126,6 +126,15 @@ class OriginCommitted(Record, frozen=True, tag_field="when", tag="origin"):
 Precondition: TypeAlias = DocumentAbsent | DocumentIs | OriginCommitted
 
 
+class CommitClass(StrEnum):
+    """What made a commit, as its session says. It is told to whoever gets the document, and grants nothing."""
+
+    EVENT = "event"
+    """A handler, or a write from outside an action."""
+    DERIVED = "derived"
+    """An action that ran because something that it reads had changed."""
+
+
 class Commit(Record, frozen=True, tag_field="type", tag="commit"):
     """One atomic change, named by its session and ``local_seq`` (counted up by the client from 1)."""
 
@@ -134,6 +143,7 @@ class Commit(Record, frozen=True, tag_field="type", tag="commit"):
     pending: tuple[PendingRead, ...] = ()
     operations: tuple[Operation, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
+    commit_class: CommitClass = CommitClass.EVENT
 
 
 class Outcome(StrEnum):

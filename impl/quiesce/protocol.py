@@ -12,13 +12,13 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import msgspec
 
 from quiesce.address import Scope
-from quiesce.commits import Commit, Document, Record, Seq, Verdict
+from quiesce.commits import Commit, CommitClass, Document, Record, Seq, Verdict
 from quiesce.values import MAX_DEPTH
 
 VERSION: Final = 1
 """The protocol's version; a server refuses a hello of another."""
 
-CAPABILITIES: Final = ("pendingReadStacks", "sessionReportV1", "verdictCatchUpMarkers")
+CAPABILITIES: Final = ("commitClassV1", "pendingReadStacks", "sessionReportV1", "verdictCatchUpMarkers")
 """What this implementation can do, as named in the handshake."""
 
 
@@ -107,13 +107,19 @@ class Welcome(Record, frozen=True, tag_field="type", tag="welcome"):
 
 
 class Upsert(Record, frozen=True):
-    """One document's state as of ``seq``; ``value`` means nothing when ``deleted``."""
+    """One document's state as of ``seq``; ``value`` means nothing when ``deleted``.
+
+    ``commit_class`` and ``holder`` are those of the commit that wrote it: the holder is who served a derivation, as the
+    server names it, and empty for everybody else's commits.
+    """
 
     id: str
     seq: Seq
     scope: Scope = Scope.SPACE
     deleted: bool = False
     value: Any = None
+    commit_class: CommitClass = CommitClass.EVENT
+    holder: str = ""
 
 
 class Window(Record, frozen=True, tag_field="type", tag="window"):

@@ -71,20 +71,21 @@ def test_an_older_schema_is_migrated_and_keeps_its_documents(tmp_path: Path, mon
     engine = SqliteEngine(tmp_path / "a.sqlite")
     run(engine, Commit(1, operations=(SetDocument("a", 1),)))
     engine.close()
-    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", 2)
+    present = sqlite.SCHEMA_VERSION
+    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", present + 1)
     monkeypatch.setitem(
-        sqlite._MIGRATIONS, 1, "ALTER TABLE document ADD COLUMN note TEXT; CREATE TABLE extra (id INTEGER)"
+        sqlite._MIGRATIONS, present, "ALTER TABLE document ADD COLUMN note TEXT; CREATE TABLE extra (id INTEGER)"
     )
     engine = SqliteEngine(tmp_path / "a.sqlite")
-    assert engine._run("PRAGMA user_version").fetchone()[0] == 2
+    assert engine._run("PRAGMA user_version").fetchone()[0] == present + 1
     assert engine.head(A).value == 1
     assert engine._rows("SELECT note FROM document", ()) == [(None,)]
     engine.close()
-    monkeypatch.setitem(sqlite._MIGRATIONS, 2, "CREATE TABLE more (id INTEGER); THIS FAILS")
-    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", 3)
+    monkeypatch.setitem(sqlite._MIGRATIONS, present + 1, "CREATE TABLE more (id INTEGER); THIS FAILS")
+    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", present + 2)
     with pytest.raises(sqlite.StorageFailed):
         SqliteEngine(tmp_path / "a.sqlite")
-    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", present + 1)
     engine = SqliteEngine(tmp_path / "a.sqlite")
     tables = {row[0] for row in engine._rows("SELECT name FROM sqlite_master WHERE type = 'table'", ())}
     assert "more" not in tables, "a migration is done whole or not at all"

@@ -13,7 +13,7 @@ from quiesce.address import Entity, Scope
 from quiesce.commits import Document
 from quiesce.scheduler.echo import Cause, Origin
 from quiesce.scheduler.node import Kind, Node, Status
-from quiesce.storage.notification import Notification, NotificationKind
+from quiesce.storage.notification import Change, Notification, NotificationKind
 from quiesce.storage.transaction import WriteDetail
 from quiesce.values import at, equal
 
@@ -38,7 +38,7 @@ class Invalidation:
             return
         for change in notification.changes:
             for node in self._scheduler.triggers.fired(change):
-                if not self.skips(node, notification):
+                if not self.skips(node, notification) and not self.own_output(node, change):
                     self.invalidate(node, Cause(change.address, self.origin(node, notification)), now)
 
     def skips(self, node: Node, notification: Notification) -> bool:
@@ -49,6 +49,14 @@ class Invalidation:
             and source.source_action is node
             and notification.kind in (NotificationKind.COMMIT, NotificationKind.INTEGRATE)
         )
+
+    def own_output(self, node: Node, change: Change) -> bool:
+        """Whether this is what the node itself derived where this session serves others, told by class and holder
+        (seed §4): after a lost session what it wrote comes back without the transaction that carried the action."""
+        holder = self._scheduler.replica.holder
+        if not holder or change.derived_by != holder:
+            return False
+        return any(write.entity == change.address.entity for write in node.writes)
 
     def origin(self, node: Node, notification: Notification) -> Origin:
         """Where a change came from, as seen by a node that it makes run."""

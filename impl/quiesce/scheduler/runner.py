@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING
 
+from quiesce.commits import CommitClass
 from quiesce.scheduler.echo import Cause
 from quiesce.scheduler.events import Event, unsettled_upstream
 from quiesce.scheduler.identity import Surface
@@ -43,7 +44,7 @@ class Runner:
         scheduler = self._scheduler
         causes = tuple(node.causes)
         scheduler.begin(node, pass_id)
-        run = Run(node, node.registration, scheduler.replica.begin(node), causes)
+        run = Run(node, node.registration, scheduler.replica.begin(node, CommitClass.DERIVED), causes)
         yield from self._body(run)
         self._finish_reactive(run)
         yield Ran(run)
@@ -163,7 +164,7 @@ class Runner:
                 continue
             origin = scheduler.invalidation.origin(node, notification)
             for change in notification.changes:
-                if fires(change, node.reads):
+                if fires(change, node.reads) and not scheduler.invalidation.own_output(node, change):
                     scheduler.invalidation.invalidate(node, Cause(change.address, origin), now)
 
     def _hold_to_surface(self, run: Run, log: TransactionLog, surface: Surface) -> None:

@@ -197,6 +197,8 @@ class Actor:
 
     identity: Identity
     grant: Grant = field(default_factory=Grant)
+    holder: str = ""
+    """Who serves, if this session runs derivations for others; named in every document that it writes."""
 
     @property
     def session(self) -> str:

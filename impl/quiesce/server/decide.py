@@ -16,6 +16,7 @@ import msgspec
 from quiesce.address import Path, Scope
 from quiesce.commits import (
     Commit,
+    CommitClass,
     DeleteDocument,
     Document,
     DocumentAbsent,
@@ -88,8 +89,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def digest_of(commit: Commit) -> bytes:
-    """What makes two payloads the same: a hash of the commit in this protocol's own spelling."""
-    return hashlib.blake2b(_encode(commit), digest_size=16).digest()
+    """What makes two payloads the same: a hash of the commit in this protocol's own spelling.
+
+    Its class is a remark and no part of it: a server that does not know classes has hashed the same commit without.
+    """
+    plain = msgspec.structs.replace(commit, commit_class=CommitClass.EVENT)
+    return hashlib.blake2b(_encode(plain), digest_size=16).digest()
 
 
 def decide(engine: Engine, actor: Actor, commit: Commit, *, max_document_bytes: int) -> Decision:
@@ -119,7 +124,7 @@ def decide(engine: Engine, actor: Actor, commit: Commit, *, max_document_bytes: 
         plans = _plan(engine, actor, commit)
         _check_confirmed(engine, actor, commit)
         _check_pending(engine, actor, commit)
-        decision = _write(engine, commit, plans, max_document_bytes)
+        decision = _write(engine, actor, commit, plans, max_document_bytes)
     except _Refused as refused:
         decision = Decision(refused.verdict(commit.local_seq, engine.sequence))
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -307,7 +312,7 @@ def _patch_plan(engine: Engine, actor: Actor, commit: Commit, operation: PatchDo
     return _Plan(key, head.seq, value, touched, False)
 
 
-def _write(engine: Engine, commit: Commit, plans: list[_Plan], max_document_bytes: int) -> Decision:
+def _write(engine: Engine, actor: Actor, commit: Commit, plans: list[_Plan], max_document_bytes: int) -> Decision:
     if not plans:
         return Decision(Verdict(commit.local_seq, Outcome.ACCEPTED, engine.sequence))
     encodings = [None if plan.value is ABSENT else _encode(plan.value) for plan in plans]
@@ -323,6 +328,7 @@ def _write(engine: Engine, commit: Commit, plans: list[_Plan], max_document_byte
     seq = engine.take_sequence()
     writes: list[Written] = []
     for plan, encoded in zip(plans, encodings, strict=True):
-        engine.write(plan.key, Head(seq, plan.value, encoded), plan.touched)
+        head = Head(seq, plan.value, encoded, commit.commit_class, actor.holder)
+        engine.write(plan.key, head, plan.touched)
         writes.append(Written(plan.key, seq, plan.base, plan.whole, encoded))
     return Decision(Verdict(commit.local_seq, Outcome.ACCEPTED, seq), tuple(writes))

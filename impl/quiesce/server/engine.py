@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from quiesce.commits import Seq, Verdict
+from quiesce.commits import CommitClass, Seq, Verdict
 from quiesce.overlap import Touched
 from quiesce.values import Maybe
 
@@ -27,12 +27,14 @@ class Key(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Head:
     """A document's current state: ``seq`` wrote it last (0: never written); ``encoded`` is its JSON, None
-    if absent.
+    if absent. ``commit_class`` and ``holder`` are those of the commit that wrote it.
     """
 
     seq: Seq
     value: Maybe
     encoded: bytes | None
+    commit_class: CommitClass = CommitClass.EVENT
+    holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

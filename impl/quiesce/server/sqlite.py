@@ -18,12 +18,12 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
-from quiesce.commits import Seq, Verdict
+from quiesce.commits import CommitClass, Seq, Verdict
 from quiesce.overlap import WHOLE, Touched
 from quiesce.server.engine import Head, Key, Recorded, Retention, StorageFailed, StoredSession
 from quiesce.values import ABSENT
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
 """FULL: durable before acknowledged. NORMAL: the last commits may be lost when the machine (not the process)
@@ -51,7 +51,12 @@ CREATE TABLE verdict (
 INSERT INTO counter VALUES ('sequence', 0), ('history_floor', 0);
 """
 
-_MIGRATIONS: Final[dict[int, str]] = {0: _SCHEMA}
+_COMMIT_CLASS: Final = """
+ALTER TABLE document ADD COLUMN commit_class TEXT NOT NULL DEFAULT 'event';
+ALTER TABLE document ADD COLUMN holder TEXT NOT NULL DEFAULT '';
+"""
+
+_MIGRATIONS: Final[dict[int, str]] = {0: _SCHEMA, 1: _COMMIT_CLASS}
 """From each version, what makes the next. Version 0 is an empty database."""
 
 
@@ -252,11 +257,12 @@ class SqliteEngine:
         if cached is not None:
             self._cache.move_to_end(key)
             return cached
-        row = self._row("SELECT seq, value FROM document WHERE instance = ? AND id = ?", key)
+        row = self._row("SELECT seq, value, commit_class, holder FROM document WHERE instance = ? AND id = ?", key)
         if row is None:
             return _NEVER
         encoded = None if row[1] is None else bytes(row[1])
-        head = Head(row[0], ABSENT if encoded is None else _decode_value(encoded), encoded)
+        value = ABSENT if encoded is None else _decode_value(encoded)
+        head = Head(row[0], value, encoded, CommitClass(row[2]), row[3])
         self._remember(key, head)
         return head
 
@@ -283,9 +289,10 @@ class SqliteEngine:
     def write(self, key: Key, head: Head, touched: Touched) -> None:
         """Store a document's new state, a deletion included, and which paths the write touched."""
         self._guarded(
-            "INSERT INTO document (instance, id, seq, value) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (instance, id) DO UPDATE SET seq = excluded.seq, value = excluded.value",
-            (key.instance, key.id, head.seq, head.encoded),
+            "INSERT INTO document (instance, id, seq, value, commit_class, holder) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (instance, id) DO UPDATE SET seq = excluded.seq, value = excluded.value, "
+            "commit_class = excluded.commit_class, holder = excluded.holder",
+            (key.instance, key.id, head.seq, head.encoded, head.commit_class.value, head.holder),
         )
         self._guarded(
             "INSERT INTO write_history (seq, instance, id, touched) VALUES (?, ?, ?, ?)",

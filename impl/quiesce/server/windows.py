@@ -259,6 +259,7 @@ class Frames:
         raw = self._upserts.get((key, head.seq))
         if raw is None:
             value = None if head.encoded is None else msgspec.Raw(head.encoded)
-            upsert = Upsert(key.id, head.seq, scope_of(key.instance), head.encoded is None, value)
+            scope, gone = scope_of(key.instance), head.encoded is None
+            upsert = Upsert(key.id, head.seq, scope, gone, value, head.commit_class, head.holder)
             raw = self._upserts[key, head.seq] = msgspec.Raw(msgspec.json.encode(upsert))
         return raw

@@ -35,12 +35,14 @@ class Change:
     """One changed path of one document; ``before`` and ``after`` are the whole document's visible values.
 
     The path is a leaf, an array whose length changed, or ``()`` where the document appeared or disappeared
-    (``quiesce.values.diff``).
+    (``quiesce.values.diff``). ``derived_by``: the holder that serves derivations and whose derived commit, by now
+    confirmed, wrote the document; empty if it was anybody else's, or is not known to be.
     """
 
     address: Address
     before: Maybe
     after: Maybe
+    derived_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

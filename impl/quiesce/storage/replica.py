@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from quiesce.address import Address, Entity, Identity, Path, Scope
 from quiesce.address import entity as resolve
-from quiesce.commits import Commit, Document, Outcome, PendingRead, Read, Seq, Verdict
+from quiesce.commits import Commit, CommitClass, Document, Outcome, PendingRead, Read, Seq, Verdict
 from quiesce.overlap import overlaps
 from quiesce.protocol import Have, Window
 from quiesce.storage.notification import Change, Notification, NotificationKind
@@ -46,6 +46,8 @@ class _Record:
     confirmed: Maybe = ABSENT
     layers: list[Layer] = field(default_factory=list[Layer])
     visible: Maybe = ABSENT
+    derived_by: str = ""
+    """The holder of the derived commit that wrote the confirmed value; empty for all other commits."""
 
 
 class Replica:
@@ -55,6 +57,8 @@ class Replica:
         self.space = space
         self.synced: Seq = 0
         """The space's sequence that the view is current to. Never goes back."""
+        self.holder = ""
+        """What the server calls this session in what it derives for others; empty if it serves nobody."""
         self._identity: Identity | None = None
         self._send = send
         self._entities: dict[Document, Entity] = {}
@@ -80,10 +84,11 @@ class Replica:
             known = self._entities[document] = resolve(self.space, document.scope, document.id, self.identity)
         return known
 
-    def begin(self, source_action: object | None = None) -> Transaction:
+    def begin(self, source_action: object | None = None, commit_class: CommitClass = CommitClass.EVENT) -> Transaction:
         """A transaction over the present view. Raises ``RuntimeError`` before the first welcome."""
         _ = self.identity
         transaction = Transaction(self, source_action)
+        transaction.commit_class = commit_class
         self._open.add(transaction)
         return transaction
 
@@ -145,6 +150,7 @@ class Replica:
             pending,
             tuple(operation(document, overlay) for document, overlay in overlays.items()),
             transaction.preconditions,
+            transaction.commit_class,
         )
         handle.local_seq = commit.local_seq
         layer = Layer(commit, handle, overlays, rests_on)
@@ -252,10 +258,11 @@ class Replica:
             if upsert.seq >= record.seq:
                 record.seq = upsert.seq
                 record.confirmed = ABSENT if upsert.deleted else upsert.value
+                record.derived_by = upsert.holder if upsert.commit_class is CommitClass.DERIVED else ""
         for document in window.removes:
             record = self._records.get(document)
             if record is not None:
-                record.seq, record.confirmed = 0, ABSENT
+                record.seq, record.confirmed, record.derived_by = 0, ABSENT, ""
         self.synced = max(self.synced, window.to_seq)
         self._refresh(documents)
         kind = NotificationKind.INTEGRATE if window.answer is None else NotificationKind.PULL
@@ -282,6 +289,7 @@ class Replica:
             if record.seq < layer.verdict.seq:
                 record.confirmed = overlay.over(record.confirmed)
                 record.seq = layer.verdict.seq
+                record.derived_by = self.holder if layer.commit.commit_class is CommitClass.DERIVED else ""
 
     def _take_away(self, layer: Layer) -> None:
         del self._layers[layer.local_seq]
@@ -329,8 +337,10 @@ class Replica:
             now = self.visible(document)
             if was is now:
                 continue
-            entity = self.entity(document)
-            changes.extend(Change(Address(entity, path), was, now) for path in diff(was, now))
+            entity, derived_by = self.entity(document), ""
+            if source is None and document in self._records:
+                derived_by = self._records[document].derived_by
+            changes.extend(Change(Address(entity, path), was, now, derived_by) for path in diff(was, now))
         if changes:
             self._publish(Notification(kind, self.space, tuple(changes), source))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from quiesce.address import Address, Path, at_or_below
 from quiesce.commits import (
+    CommitClass,
     DeleteDocument,
     Document,
     Edit,
@@ -155,6 +156,7 @@ class Transaction:
     def __init__(self, replica: Replica, source_action: object | None) -> None:
         self.source_action = source_action
         """The action that this transaction runs for; compared by identity, never by name."""
+        self.commit_class = CommitClass.EVENT
         self.handle: CommitHandle | None = None
         self._replica = replica
         self._snapshot: dict[Document, Maybe] = {}

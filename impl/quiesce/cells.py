@@ -80,7 +80,9 @@ class Cell(Readable):
         run = self._session.current
         if run is not None:
             found = run.read_keys(self.document, self.path)
-            return found if isinstance(found, tuple | int) and not isinstance(found, bool) else ()
+            if isinstance(found, tuple):
+                return tuple(map(str, found))
+            return found if isinstance(found, int) and not isinstance(found, bool) else ()
         value = self._look()
         if is_object(value):
             return tuple(value)

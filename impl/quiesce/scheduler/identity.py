@@ -174,9 +174,8 @@ def _code(code: types.CodeType) -> list[str]:
         if isinstance(constant, types.CodeType):
             parts.extend(_code(constant))
         elif isinstance(constant, frozenset):
-            parts.extend(
-                sorted(map(repr, cast("frozenset[object]", constant)))
-            )  # whose own order differs from process to process
+            # Its own order differs from process to process.
+            parts.extend(sorted(map(repr, cast("frozenset[object]", constant))))
         else:
             parts.append(repr(constant))
     return parts

@@ -112,7 +112,18 @@ class Replica(Record):
         for place in range(c.layers):
             if place == end:
                 self.layer[place] = Layer(
-                    document=document, value=value, read=read, basis=basis, doomed=doomed, saw=saw
+                    document=document,
+                    value=value,
+                    read=read,
+                    basis=basis,
+                    doomed=doomed,
+                    fate=Fate.SENT,
+                    seq=0,
+                    learnt=False,
+                    covered=0,
+                    saw=saw,
+                    needs=0,
+                    applied=0,
                 )
 
     def receive(self, c: SyncSettings, document: int, seq: int, value: int) -> None:

@@ -71,6 +71,7 @@ class RemoteEchoBreaker:
         self._events: deque[BreakerEvent] = deque()
         self._trips = 0
         self._cycles = 0
+        self._kickoffs = 0
 
     # --- a run ---
 
@@ -82,12 +83,14 @@ class RemoteEchoBreaker:
         registration: object = None,
     ) -> EchoCapture:
         """Which triggers a run overwrote; at commit kickoff, while its write details are staged."""
+        self._kickoffs += 1
         return capture_run(
             causes,
             writes,
             kickoff=now,
             counted=self.policy.counted_origins,
             registration=registration,
+            number=self._kickoffs,
         )
 
     def tracks(self, action: Action) -> bool:
@@ -198,7 +201,7 @@ class RemoteEchoBreaker:
         self._cycles += 1
         self._settling.pop(pair, None)
         pair.last_echo = now
-        pair.last_kickoff = step.kickoff
+        pair.last_kickoff = step.kickoff, step.number
         if pair.tripped_at is not None:
             pair.renewals += 1
             self._back_off(pair, min(self.policy.echo_backoff_max_ms, 2 * pair.step_ms), now)
@@ -218,7 +221,7 @@ class RemoteEchoBreaker:
         if not self.policy.clear_when_settled:
             self._clear(pair, ClearReason.CONVERGENCE, now)
             return
-        pair.last_kickoff = step.kickoff
+        pair.last_kickoff = step.kickoff, step.number
         pair.owner.deadlines.discard(pair)
         # Every period is equally long, so the one started last ends last: the order is that of the ends.
         self._settling[pair] = now + self.policy.echo_backoff_max_ms
@@ -229,13 +232,13 @@ class RemoteEchoBreaker:
         return held.pairs.get(document) if held is not None else None
 
     def _is_out_of_order(self, pair: Pair, step: Step) -> bool:
-        return self.policy.kickoff_order and step.kickoff < pair.last_kickoff
+        return self.policy.kickoff_order and (step.kickoff, step.number) < pair.last_kickoff
 
     def _open(self, action: Action, step: Step, now: float) -> Pair:
         if len(self._table) >= self.policy.max_echo_pairs:
             self._evict(now)
         held = self._actions.setdefault(id(action), ActionPairs(action))
-        pair = Pair(held, step.document, window_opened=now, last_echo=now, last_kickoff=step.kickoff)
+        pair = Pair(held, step.document, window_opened=now, last_echo=now, last_kickoff=(step.kickoff, step.number))
         held.pairs[step.document] = pair
         return pair
 

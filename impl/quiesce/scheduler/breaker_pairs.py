@@ -22,7 +22,8 @@ class Pair:
     document: Entity
     window_opened: float
     last_echo: float
-    last_kickoff: float
+    last_kickoff: tuple[float, int]
+    """When the commit of the last step was started, and its number: several are started in one millisecond."""
     order: int = 0
     echoes: int = 0
     tripped_at: float | None = None

@@ -78,11 +78,13 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One document's part in one successful run. ``kickoff`` is when the run's commit was started, in ms."""
+    """One document's part in one successful run. ``kickoff`` is when the run's commit was started, in ms, and
+    ``number`` tells commits apart that were started in the same one, in their order."""
 
     document: Entity
     kind: StepKind
     kickoff: float
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,15 @@ class EchoCapture:
 
     ``triggers`` are the documents among the run's causes, each once, in the order of the causes;
     ``overwritten`` are those that the run changed where they had triggered it. ``kickoff`` is in
-    milliseconds. ``registration`` is the scheduler's token of the registration that ran, handed back as
-    it was given: a commit's result that arrives after that registration was retired makes no step, and
-    this is where the scheduler finds what to compare."""
+    milliseconds, ``number`` its place among all kickoffs. ``registration`` is the scheduler's token of the
+    registration that ran, handed back as it was given: a commit's result that arrives after that registration
+    was retired makes no step, and this is where the scheduler finds what to compare."""
 
     triggers: tuple[Entity, ...]
     overwritten: frozenset[Entity]
     kickoff: float
     registration: object = None
+    number: int = 0
 
 
 ALL_ORIGINS = frozenset(Origin)
@@ -111,6 +114,7 @@ def capture_run(
     kickoff: float,
     counted: Collection[Origin] = ALL_ORIGINS,
     registration: object = None,
+    number: int = 0,
 ) -> EchoCapture:
     """Which of a run's triggers it changed, read at commit kickoff.
 
@@ -134,7 +138,7 @@ def capture_run(
                 continue
             if _reaches_any(write, paths[document]):
                 overwritten.add(document)
-    return EchoCapture(tuple(paths), frozenset(overwritten), kickoff, registration)
+    return EchoCapture(tuple(paths), frozenset(overwritten), kickoff, registration, number)
 
 
 def form_steps(capture: EchoCapture, reads: ReadLog, *, tracked: bool) -> tuple[Step, ...]:
@@ -153,6 +157,7 @@ def form_steps(capture: EchoCapture, reads: ReadLog, *, tracked: bool) -> tuple[
             document,
             StepKind.ECHO if document in capture.overwritten else StepKind.CONVERGENCE,
             capture.kickoff,
+            capture.number,
         )
         for document in candidates
         if document in read

@@ -388,7 +388,7 @@ def test_an_action_whose_last_deadline_has_passed_is_let_go(small: Bench) -> Non
 
 def test_a_pair_renewed_for_days_keeps_a_bounded_heap() -> None:
     deadlines = Deadlines()
-    pair = Pair(ActionPairs(Node()), A, window_opened=0, last_echo=0, last_kickoff=0)
+    pair = Pair(ActionPairs(Node()), A, window_opened=0, last_echo=0, last_kickoff=(0, 0))
     for at in range(10_000):
         deadlines.set(pair, at)
         assert deadlines.latest() == at

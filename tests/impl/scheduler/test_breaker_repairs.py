@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from echo_stand_ins import Bench, Node, Reads, convergence_of, doc, echo_of, place, write
+import pytest
+from echo_stand_ins import Bench, Node, Reads, convergence_of, doc, echo_of, place, remote, write
 
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import Cleared, ClearReason, Gate, Move
@@ -76,6 +77,18 @@ def test_kickoff_order_does_not_renew_a_backoff_for_an_older_echo() -> None:
     bench = Bench(BreakerPolicy(echo_trip_threshold=1, kickoff_order=True))
     bench.apply(10, echo_of(kickoff=5))
     assert bench.apply(12, echo_of(kickoff=4)) == Gate(510, Move.KEPT)
+
+
+@pytest.mark.parametrize("kickoff_order", [False, True])
+def test_kickoff_order_tells_commits_apart_that_were_started_in_one_millisecond(kickoff_order: bool) -> None:
+    """The later of two runs is known first to have succeeded. The one that it overtook counts only as specified."""
+    bench = Bench(BreakerPolicy(echo_trip_threshold=3, kickoff_order=kickoff_order))
+    bench.echo(0)
+    overtaken, later = (bench.breaker.capture([remote()], [write()], 10) for _ in range(2))
+    for capture in (later, overtaken):
+        bench.apply(20, *bench.breaker.steps(bench.node, capture, Reads((place(),))))
+    (pair,) = bench.breaker.pairs()
+    assert (pair.echoes, pair.tripped) == ((2, False) if kickoff_order else (3, True))
 
 
 def test_kickoff_order_counts_a_settling_convergence_as_the_pairs_last_step() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from quiesce.scheduler.events import Event
@@ -11,6 +11,7 @@ from quiesce.scheduler.node import Node
 
 if TYPE_CHECKING:
     from quiesce.runtime import Session
+    from quiesce.scheduler.run import Run
 
 
 class NotCommitted(RuntimeError):
@@ -24,11 +25,13 @@ class NotCommitted(RuntimeError):
 class Sent:
     """Something on its way to being durable. Awaiting it waits for that; it need not be awaited.
 
-    ``outcome`` is None until it is over, then ``committed`` or how it failed.
+    ``outcome`` is None until it is over, then ``committed`` or how it failed. ``within`` says which action, if one,
+    is asking.
     """
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, within: Callable[[], Run | None] = lambda: None) -> None:
         self.label = label
+        self._within = within
         self.outcome: str | None = None
         self._waiters: list[asyncio.Future[None]] = []
 
@@ -41,10 +44,17 @@ class Sent:
                     waiter.set_result(None)
 
     def __await__(self) -> Generator[Any, None, None]:
-        """Raises ``NotCommitted`` if it did not become durable."""
+        """Raises ``NotCommitted`` if it did not become durable, and ``RuntimeError`` inside an action: what that
+        writes or sends waits for its own end."""
         return self._wait().__await__()
 
     async def _wait(self) -> None:
+        run = self._within()
+        if run is not None:
+            raise RuntimeError(
+                f"{run.node.label} awaits what it writes or sends, which becomes durable with its own commit and so "
+                "after its end: do not await it there"
+            )
         if self.outcome is None:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -70,11 +80,13 @@ class Handler(Action):
     """A registered handler. Calling it sends it an event; events are handled one after the other, in order."""
 
     def __call__(self, event: Any = None, *, retries: bool = True) -> Sent:
-        """Send an event. ``retries`` False: a conflict drops it. Raises ``BacklogFull``."""
-        sent = Sent(self.node.label)
+        """Send an event. Sent by an action, it is handled once that has committed, and not at all if it does not.
+        ``retries`` False: a conflict drops it. Raises ``BacklogFull``."""
+        within = self._session.current
+        sent = Sent(self.node.label, lambda: self._session.current)
 
         def done(over: Event) -> None:
             sent.finish(over.outcome or "")
 
-        self._session.scheduler.send(self.node, event, retries=retries, on_done=done)
+        self._session.scheduler.send(self.node, event, retries=retries, on_done=done, origin=within)
         return sent

@@ -103,8 +103,9 @@ class Session:
 
     @property
     def current(self) -> Run | None:
-        """The run whose body is calling, if one is."""
-        return self._current.get()
+        """The run whose body is calling, if one is. A task that a body has left behind acts outside it."""
+        run = self._current.get()
+        return run if run is not None and not run.over else None
 
     def cell(self, name: str, *, default: Any = None, scope: Scope | str = Scope.SPACE) -> Cell:
         """A cell by name: the document ``name`` in a scope, shared with the space, the user, or nobody."""
@@ -112,10 +113,11 @@ class Session:
 
     def write(self, change: Callable[[Run], None]) -> Sent:
         """Write in the present action, or outside one in a commit of its own, which is repeated after conflicts."""
-        sent = Sent(self._outside.label)
+        sent = Sent(self._outside.label, lambda: self.current)
         run = self.current
         if run is not None:
             change(run)
+            run.on_fate(lambda committed: sent.finish("committed" if committed else "withdrawn"))
             return sent
         assert self._outside.registration is not None, "registered for the session's life"
         alone = Run(self._outside, self._outside.registration, self.replica.begin(self._outside), payload=change)
@@ -123,8 +125,11 @@ class Session:
             change(alone)
         except BaseException:
             alone.transaction.abort()
+            alone.decide(committed=False)
             raise
-        self.scheduler.commit(alone.transaction).on_settled(lambda handle: self._written(handle, change, sent))
+        finally:
+            alone.over = True
+        self.scheduler.commit(alone.transaction).on_settled(lambda handle: self._written(handle, alone, sent))
         return sent
 
     def transact(self, function: Callable[[], object]) -> Sent:
@@ -139,9 +144,10 @@ class Session:
 
         return self.write(change)
 
-    def _written(self, handle: CommitHandle, change: Callable[[Run], None], sent: Sent) -> None:
+    def _written(self, handle: CommitHandle, alone: Run, sent: Sent) -> None:
         assert handle.result is not None, "told when it has settled"
-        settled = handle.result.settled
+        settled, change = handle.result.settled, alone.payload
+        alone.decide(committed=settled is Settled.COMMITTED)
         if settled is Settled.COMMITTED:
             sent.finish("committed")
         elif settled is Settled.STALE and not self.scheduler.disposed:
@@ -296,7 +302,10 @@ class Session:
 
     async def idle(self, *, durable: bool = True) -> None:
         """Wait until nothing is left to do: no run, no event, and, unless ``durable`` is False, no commit whose fate
-        is open. A re-run that the remote-echo breaker puts off is not waited for."""
+        is open. A re-run that the remote-echo breaker puts off is not waited for. Raises ``RuntimeError`` inside an
+        action, which would wait for itself."""
+        if self.current is not None:
+            raise RuntimeError(f"{self.current.node.label} waits for idle, and so for itself: return, and wait outside")
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def arrived() -> None:

@@ -76,7 +76,8 @@ def _verify_wake(scheduler: Scheduler) -> None:
     if scheduler.tick_queued or scheduler.present_pass is not None or scheduler.disposed:
         return
     deadlines = [node.gates.eligible_at for node in scheduler.agenda.members()]
-    if scheduler.lane.head is not None:
-        deadlines.append(scheduler.lane.head.not_before)
+    look = scheduler.lane.next_look()
+    if look is not None:
+        deadlines.append(look)
     if deadlines and (scheduler.wake_at is None or scheduler.wake_at > min(deadlines)):
         raise IndexFault(f"a run is due at {min(deadlines)} and the wake is armed for {scheduler.wake_at}")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quiesce.scheduler.node import Node, Registration
+from quiesce.scheduler.run import Run
 
 BACKPRESSURE_BASE_MS = 25 / 32
 BACKPRESSURE_MAX_MS = 1_000.0
@@ -30,7 +31,8 @@ class BacklogFull(RuntimeError):
 class Event:
     """One event. ``outcome`` is None until it is over, then what became of it.
 
-    ``retries`` False: the first conflict ends it.
+    ``retries`` False: the first conflict ends it. ``origin`` is the run that sent it, while it is open whether that
+    attempt commits: if it does not, the event was never sent.
     """
 
     handler: Node
@@ -38,16 +40,21 @@ class Event:
     payload: object
     retries: bool = True
     on_done: Callable[[Event], None] | None = None
+    origin: Run | None = None
     not_before: float = 0.0
     gated: bool = False
     """It waits for a gate of something that its handler reads, not for its own next try."""
     attempts: int = 0
     first_failure: float | None = None
-    looked_again: bool = False
+    looks: int = 0
+    """How often its handler ran for nothing, since what it read had yet to be derived."""
+    asked_again: int = 0
+    """How often its body asked to be run again."""
     outcome: str | None = None
 
     def finish(self, outcome: str) -> None:
-        """It is over: ``committed``, ``refused``, ``dropped``, ``did-not-converge`` or ``retired``."""
+        """It is over: ``committed``, ``refused``, ``failed``, ``dropped``, ``did-not-converge``, ``lost``,
+        ``retired``, or ``withdrawn`` since what sent it did not commit."""
         if self.outcome is None:
             self.outcome = outcome
             if self.on_done is not None:
@@ -89,7 +96,18 @@ class Lane:
 
     def ready(self, now: float) -> bool:
         """Whether the head may be looked at."""
-        return bool(self._queue) and self._queue[0].not_before <= now
+        return bool(self._queue) and self._queue[0].origin is None and self._queue[0].not_before <= now
+
+    def next_look(self) -> float | None:
+        """When the head is to be looked at by the clock. None if there is none, or if it waits for a commit's fate."""
+        head = self.head
+        return None if head is None or head.origin is not None else head.not_before
+
+    def withdraw(self, event: Event) -> None:
+        """What sent it did not commit."""
+        if event in self._queue:
+            self._queue.remove(event)
+        event.finish("withdrawn")
 
     def park(self, until: float) -> None:
         """The head waits for a gate."""

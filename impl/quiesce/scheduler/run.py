@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quiesce.address import Address, Path
@@ -42,6 +43,26 @@ class Run:
     log: TransactionLog | None = None
     capture: EchoCapture | None = None
     handle: CommitHandle | None = None
+    over: bool = False
+    """Its body has ended: whoever still holds it acts outside it."""
+    committed: bool | None = None
+    """Whether what it wrote is durable; None while that is open."""
+    _on_fate: list[Callable[[bool], None]] = field(default_factory=list[Callable[[bool], None]])
+
+    def on_fate(self, listener: Callable[[bool], None]) -> None:
+        """Call ``listener`` once it is known whether this attempt has committed; at once if it is."""
+        if self.committed is not None:
+            listener(self.committed)
+        else:
+            self._on_fate.append(listener)
+
+    def decide(self, committed: bool) -> None:
+        """For those who run it: this is what became of the attempt. The first time counts."""
+        if self.committed is None:
+            self.committed = committed
+            listeners, self._on_fate = self._on_fate, []
+            for listener in listeners:
+                listener(committed)
 
     def read(self, document: Document, path: Path = ()) -> Maybe:
         """The value at ``path``, or ``ABSENT``; a deep read."""

@@ -23,6 +23,8 @@ from quiesce.storage.transaction import CommitHandle, Result, Settled, Transacti
 if TYPE_CHECKING:
     from quiesce.scheduler.scheduler import Scheduler
 
+ASKED = "its body asked to be run again"
+
 
 class Runner:
     """Runs one body at a time and deals with what becomes of it."""
@@ -68,6 +70,7 @@ class Runner:
                 self.awaiting = True
                 yield Awaiting(run, made)  # pyright: ignore[reportUnknownArgumentType]
         self.in_flight = None
+        run.over = True
         run.node.runs += 1
 
     # -- the end of a body
@@ -76,16 +79,15 @@ class Runner:
         scheduler, node = self._scheduler, run.node
         now = scheduler.clock()
         if node.registration is not run.registration:
-            run.transaction.abort()
-            scheduler.retire_children(run.children)
+            self._throw_away(run)
             return
         node.gates.debounce_ready_at = 0.0
         if not node.owed:
             node.gates.arm_throttle(now)
         scheduler.agenda.refresh(node)
         if isinstance(run.error, RunAgain):
-            run.transaction.abort()
-            self._budgeted(run, str(run.error) or "the body asked to be run again")
+            self._throw_away(run)
+            self._budgeted(run, str(run.error) or ASKED)
             return
         self._report_body(run)
         handle = self._kick_off(run, now)
@@ -97,29 +99,52 @@ class Runner:
     def _finish_event(self, run: Run, event: Event) -> None:
         scheduler, node = self._scheduler, run.node
         if node.registration is not run.registration:
-            run.transaction.abort()
-            scheduler.retire_children(run.children)
+            self._throw_away(run)
             event.finish("retired")
             return
-        if run.error is not None:
-            run.transaction.abort()
-            self._report_body(run)
-            event.finish("failed")
+        if isinstance(run.error, RunAgain):
+            self._throw_away(run)
+            event.asked_again += 1
+            if event.asked_again < scheduler.reactive_budget:
+                self._look_again(event)
+            else:
+                message = f"handler {node.label} was run {event.asked_again} times for one event: {run.error or ASKED}"
+                self._event_failed(run, event, "retries-exhausted", message)
             return
-        log = run.transaction.log()
-        self._resubscribe(run, log)
-        if not event.looked_again and unsettled_upstream(node.upstream):
-            # What it read was about to be recomputed, which could not be known before it ran.
-            event.looked_again = True
-            run.transaction.abort()
-            scheduler.lane.put_back(event)
-            scheduler.queue_tick()
+        if run.error is None or isinstance(run.error, NotYet):
+            self._resubscribe(run, run.transaction.log())
+            # What it read was about to be derived, which could not be known before it ran.
+            looks = 1 if run.error is None else scheduler.reactive_budget
+            if event.looks < looks and unsettled_upstream(node.upstream):
+                self._throw_away(run)
+                event.looks += 1
+                self._look_again(event)
+                return
+        if run.error is not None:
+            self._throw_away(run)
+            self._event_failed(
+                run, event, "body-failed", f"handler {node.label} raised {type(run.error).__name__}: {run.error}"
+            )
             return
         handle = self._kick_off(run, scheduler.clock())
         if handle is None:
             event.finish("failed")
         else:
             handle.on_settled(lambda settled: self._event_settled(run, event, settled))
+
+    def _look_again(self, event: Event) -> None:
+        self._scheduler.lane.put_back(event)
+        self._scheduler.queue_tick()
+
+    def _event_failed(self, run: Run, event: Event, code: str, message: str) -> None:
+        event.finish("failed")
+        self._scheduler.fail(Failure(run.node.label, code, message, run.error))
+
+    def _throw_away(self, run: Run) -> None:
+        """Nothing of the attempt stays: neither its writes, nor what it made, nor what it sent."""
+        run.transaction.abort()
+        self._scheduler.retire_children(run.children)
+        run.decide(committed=False)
 
     def _report_body(self, run: Run) -> None:
         if run.error is not None and not isinstance(run.error, NotYet):
@@ -141,6 +166,7 @@ class Runner:
             run.handle = run.transaction.commit()
         except Exception as error:
             run.transaction.abort()
+            run.decide(committed=False)
             if run.node.kind is Kind.HANDLER:
                 message = f"the commit of handler {run.node.label} could not be made: {error}"
                 self._scheduler.fail(Failure(run.node.label, "commit-refused", message, error))
@@ -183,6 +209,7 @@ class Runner:
         scheduler, node = self._scheduler, run.node
         self.unsettled -= 1
         result = _result(handle)
+        run.decide(committed=result.settled is Settled.COMMITTED)
         if node.registration is run.registration:
             fate = fate_of(result)
             if fate is Fate.SUCCESS:
@@ -231,6 +258,7 @@ class Runner:
         scheduler, node = self._scheduler, run.node
         self.unsettled -= 1
         result = _result(handle)
+        run.decide(committed=result.settled is Settled.COMMITTED)
         if result.settled is Settled.COMMITTED:
             event.finish("committed")
         elif node.registration is not run.registration:

@@ -178,14 +178,26 @@ class Scheduler:
         *,
         retries: bool = True,
         on_done: Callable[[Event], None] | None = None,
+        origin: Run | None = None,
     ) -> Event:
-        """Queue an event for a handler. Raises ``BacklogFull``, and ``RuntimeError`` if it is not registered."""
+        """Queue an event for a handler. One that a run sends (``origin``) is dispatched when that attempt has
+        committed, and is withdrawn if it does not. Raises ``BacklogFull``, and ``RuntimeError`` if the handler is not
+        registered."""
         if handler.registration is None or handler.kind is not Kind.HANDLER:
             raise RuntimeError(f"{handler.label} is no registered handler: register it before sending it events")
-        event = Event(handler, handler.registration, payload, retries, on_done)
+        event = Event(handler, handler.registration, payload, retries, on_done, origin)
         self.lane.add(event)
-        self.queue_tick()
+        if origin is None:
+            self.queue_tick()
+        else:
+            origin.on_fate(lambda committed: self._origin_decided(event, committed))
         return event
+
+    def _origin_decided(self, event: Event, committed: bool) -> None:
+        event.origin = None
+        if not committed:
+            self.lane.withdraw(event)
+        self.queue_tick()
 
     def commit(self, transaction: Transaction) -> CommitHandle:
         """Commit what no action does, and count it among what a durable idle waits for."""
@@ -242,6 +254,7 @@ class Scheduler:
         """An awaited body has ended. A later end of the same body changes nothing."""
         if self.runner.in_flight is run and self.runner.awaiting:
             run.error = error
+            run.over = True
             self.runner.awaiting = False
             self._outlets.work()
 
@@ -441,9 +454,7 @@ class Scheduler:
         if self.tick_queued:
             self.wake_at = None
             return None
-        deadlines = [self.agenda.next_deadline(now)]
-        if self.lane.head is not None:
-            deadlines.append(self.lane.head.not_before)
+        deadlines = (self.agenda.next_deadline(now), self.lane.next_look())
         self.wake_at = min((at for at in deadlines if at is not None), default=None)
         self._outlets.work()
         return self.wake_at

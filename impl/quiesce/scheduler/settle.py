@@ -48,7 +48,7 @@ class Pass:
     def _event(self) -> Iterator[Step]:
         scheduler, now = self._scheduler, self._scheduler.clock()
         head = scheduler.lane.head
-        if head is None or head.not_before > now:
+        if head is None or not scheduler.lane.ready(now):
             return
         self._demand_upstream(head.handler)
         if any(not node.gates.closed(now) for node in self._event_demand):

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CONVERGENCE_BACKOFF_BASE_MS = 250
-CONVERGENCE_BACKOFF_MAX_MS = 2_000
-IDLE_HOLD_PASSES = 3
-"""After so many convergence backoffs between two idle moments, a node does not hold idle any more."""
+from quiesce.scheduler.convergence import ConvergencePolicy
 
 
 @dataclass(slots=True)
@@ -48,10 +45,10 @@ class Gates:
         if self.throttle_ms > 0:
             self.throttle_ready_at = completed + self.throttle_ms
 
-    def back_off(self, now: float) -> None:
+    def back_off(self, now: float, policy: ConvergencePolicy) -> None:
         """The node did not converge: wait, twice as long as the last time, up to the cap."""
-        doubled = 2 * self.backoff_step_ms if self.backoff_streak else CONVERGENCE_BACKOFF_BASE_MS
-        self.backoff_step_ms = min(CONVERGENCE_BACKOFF_MAX_MS, doubled)
+        doubled = 2 * self.backoff_step_ms if self.backoff_streak else policy.backoff_base_ms
+        self.backoff_step_ms = min(policy.backoff_max_ms, doubled)
         self.backoff_streak += 1
         self.hold_passes += 1
         self.backoff_until = now + self.backoff_step_ms

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quiesce.scheduler.gates import IDLE_HOLD_PASSES
 from quiesce.scheduler.node import Kind, Node
 
 if TYPE_CHECKING:
     from quiesce.scheduler.scheduler import Scheduler
 
 
-def holds_until(node: Node) -> float:
-    """Until when a deferred node holds idle open, in milliseconds; 0 if it does not."""
+def holds_until(node: Node, most_passes: int) -> float:
+    """Until when a deferred node holds idle open, in milliseconds; 0 if it does not. One that ``most_passes`` passes
+    have put off since the last idle moment does not."""
     gates = node.gates
-    if gates.hold_passes >= IDLE_HOLD_PASSES or not node.live:
+    if gates.hold_passes >= most_passes or not node.live:
         return 0.0
     if node.kind is Kind.EFFECT or (node.provisional and node.runs == 0):
         return max(gates.debounce_ready_at, gates.throttle_ready_at, gates.backoff_until)
@@ -53,7 +53,7 @@ class Idle:
         if scheduler.runner.in_flight is not None or (durable and scheduler.runner.unsettled):
             return False
         now = scheduler.clock()
-        return all(node.gates.closed(now) and holds_until(node) <= now for node in scheduler.agenda.members())
+        return all(node.gates.closed(now) and self._holds_until(node) <= now for node in scheduler.agenda.members())
 
     def wait(self, on_idle: Callable[[], None], *, durable: bool) -> Callable[[], None]:
         """Call once it is so, at once if it is. Returns what takes the wish back."""
@@ -78,5 +78,8 @@ class Idle:
         if not self._waiters:
             return None
         now = self._scheduler.clock()
-        holds = (holds_until(node) for node in self._scheduler.agenda.members())
+        holds = (self._holds_until(node) for node in self._scheduler.agenda.members())
         return min((until for until in holds if until > now), default=None)
+
+    def _holds_until(self, node: Node) -> float:
+        return holds_until(node, self._scheduler.convergence.idle_hold_passes)

@@ -20,6 +20,7 @@ from quiesce.scheduler.agenda import Agenda, wanted
 from quiesce.scheduler.breaker import RemoteEchoBreaker
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import BreakerEvent, BreakerStats, Gate, Move
+from quiesce.scheduler.convergence import ConvergencePolicy
 from quiesce.scheduler.definition import verify
 from quiesce.scheduler.demand import Demand
 from quiesce.scheduler.echo import Cause
@@ -68,6 +69,7 @@ class Scheduler:
         outlets: Outlets | None = None,
         *,
         policy: BreakerPolicy | None = None,
+        convergence: ConvergencePolicy | None = None,
         random: Callable[[], float] = random_module.random,
         checked: bool = False,
     ) -> None:
@@ -86,6 +88,7 @@ class Scheduler:
         self.idle = Idle(self)
         self.provisional: dict[Node, None] = {}
         self.backed_off: dict[Node, None] = {}
+        self.convergence = convergence or ConvergencePolicy()
         self.reactive_budget = MAX_RETRIES_FOR_REACTIVE
         self.stale_warning_interval = STALE_WARNING_INTERVAL
         self.tick_queued = False
@@ -113,6 +116,8 @@ class Scheduler:
             node.ordinal = self._ordinals
             self._ordinals += 1
         self.nodes[node] = None
+        if node.gates.backoff_streak:  # of its last registration: it does not escape by being registered anew
+            self.backed_off[node] = None
         if parent is not None:
             node.parent = parent
             parent.children[node] = None
@@ -162,7 +167,6 @@ class Scheduler:
         self.backed_off.pop(node, None)
         had_deadline = node.gates.eligible_at > 0
         node.gates.retire()
-        node.gates.clear_backoff()
         self.agenda.refresh(node)
         self.lane.retire(node)
         self.breaker.retire(node, self.clock())

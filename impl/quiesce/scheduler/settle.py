@@ -18,10 +18,6 @@ from quiesce.scheduler.run import Began, Ended, Step
 if TYPE_CHECKING:
     from quiesce.scheduler.scheduler import Scheduler
 
-MAX_ITERATIONS = 10
-RUN_BUDGET = MAX_ITERATIONS
-"""Runs of one node in one pass."""
-
 
 class Pass:
     """One pass. ``order`` and ``position`` are the present work set and the place in it, for observers."""
@@ -74,7 +70,7 @@ class Pass:
 
     def _settle(self) -> Iterator[Step]:
         scheduler = self._scheduler
-        for self.iteration in range(1, MAX_ITERATIONS + 1):
+        for self.iteration in range(1, scheduler.convergence.iterations + 1):
             head = scheduler.lane.head
             if self._event_demand and head is not None:
                 self._demand_upstream(head.handler)
@@ -89,7 +85,7 @@ class Pass:
                 self.position = position
                 if self._may_run(node):
                     yield from scheduler.runner.run(node, self.id)
-            exhausted = [node for node in self.order if node.runs_in(self.id) >= RUN_BUDGET]
+            exhausted = [node for node in self.order if node.runs_in(self.id) >= scheduler.convergence.run_budget]
             if exhausted:
                 self._back_off(exhausted)
                 return
@@ -98,7 +94,9 @@ class Pass:
 
     def _may_run(self, node: Node) -> bool:
         """At its turn: all may have changed since it was put into the work set."""
-        if not node.registered or not node.runnable or not node.demanded or node.runs_in(self.id) >= RUN_BUDGET:
+        if not node.registered or not node.runnable or not node.demanded:
+            return False
+        if node.runs_in(self.id) >= self._scheduler.convergence.run_budget:
             return False
         if node.gates.closed(self._scheduler.clock()):
             if node.live:
@@ -113,7 +111,7 @@ class Pass:
             node for node in nodes if node.registered and node.runnable and node.demanded and not node.gates.closed(now)
         ]
         for node in deferred:
-            node.gates.back_off(now)
+            node.gates.back_off(now, scheduler.convergence)
             scheduler.backed_off[node] = None
             scheduler.agenda.refresh(node)
         if deferred:

@@ -8,6 +8,7 @@ import pytest
 from scheduler_world import D, Peer, Sessions
 
 from quiesce.commits import Document
+from quiesce.scheduler.convergence import ConvergencePolicy
 from quiesce.scheduler.definition import IndexFault, verify
 from quiesce.scheduler.gates import Gates
 from quiesce.scheduler.idle import holds_until
@@ -81,7 +82,7 @@ def test_clearing_the_convergence_backoff_does_not_touch_the_echo_backoff_nor_th
     gates = Gates(backoff_until=5, backoff_streak=1, echo_backoff_until=7)
     assert gates.clear_backoff()
     assert gates.echo_backoff_until == 7
-    gates.back_off(0)
+    gates.back_off(0, ConvergencePolicy())
     gates.echo_backoff_until = 0
     assert gates.backoff_until == 250
 
@@ -242,9 +243,9 @@ def test_which_deferred_nodes_hold_idle(gate: str, kind: str) -> None:
         "echo": "echo_backoff_until",
     }[gate]
     setattr(node.gates, field, 100.0)
-    assert holds_until(node) == (100.0 if (kind, gate) in holding else 0.0)
+    assert holds_until(node, 3) == (100.0 if (kind, gate) in holding else 0.0)
     node.gates.hold_passes = 3
-    assert holds_until(node) == 0.0
+    assert holds_until(node, 3) == 0.0
 
 
 def test_idle_resolves_when_the_part_that_holds_it_is_over_though_the_echo_backoff_stands(
@@ -323,3 +324,18 @@ def test_the_check_of_the_definitions_sees_what_is_wrong(
     spoil(alice.scheduler, x, e)
     with pytest.raises(IndexFault):
         verify(alice.scheduler)
+
+
+def test_what_did_not_converge_waits_for_its_backoff_when_it_is_registered_anew(world: Sessions, alice: Peer) -> None:
+    """Retirement clears the debounce and the echo backoff; the others stay on the record, which outlives it."""
+    node = alice.effect("e", reading, throttle_ms=40)
+    world.settle()
+    began = world.clock.now
+    node.gates.back_off(began, alice.scheduler.convergence)
+    node.gates.echo_backoff_until = world.clock.now + 9_000
+    alice.scheduler.unregister(node)
+    alice.scheduler.register(node)
+    world.settle()
+    assert (node.runs, node.gates.eligible_at) == (1, began + 250)
+    world.advance(250)
+    assert (node.runs, node.gates.backoff_streak, node.gates.throttle_ready_at) == (2, 0, began + 290)

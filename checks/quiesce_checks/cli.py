@@ -55,6 +55,7 @@ ENTRIES: dict[str, Entry] = {
     "lockstep": Entry(
         "quiesce_checks.commands.lockstep", "lockstep", "Walk an implementation beside its model.", RUNTIME
     ),
+    "validate": Entry("quiesce_checks.commands.validate", "validate", "Judge a recorded log by its model.", RUNTIME),
     "mutants": Entry(
         "quiesce_checks.mutants.command",
         "mutants",

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from .language import invariant, reachable, step_property
+from .language import invariant, reachable, step_property, terminal
 from .sync import Fate
-from .sync_life import SyncLife
+from .sync_lemmas import SyncLemmas
 
 
-class ManyReplicas(SyncLife):
+class ManyReplicas(SyncLemmas):
     """Sessions that read and write the documents of one server, in an environment that does what it likes."""
 
     # What sessions see.
@@ -18,7 +18,7 @@ class ManyReplicas(SyncLife):
     def at_rest(self, s: int) -> bool:
         """Session ``s`` has nothing on its way, in either direction."""
         seat = self.seat[s]
-        quiet = seat.connected and seat.sent == self.server.seq and seat.under_way() == 0
+        quiet = seat.connected and seat.sent == self.server.seq and seat.under_way() == 0 and not self.is_owed(s)
         return quiet and self.replica[s].pending() == 0 and all(version is None for version in seat.pulled)
 
     @invariant("SYN-8", "SYN-9", "SYN-13", "SYN-14")
@@ -59,13 +59,10 @@ class ManyReplicas(SyncLife):
 
     @invariant("SYN-9")
     def own_commits_stay(self) -> bool:
-        """A session never goes back behind its own commits: it has that version, a later one, or a layer."""
+        """A session never goes back behind its own commits: it has each as a layer, or that version or a later one."""
         return all(
             me.confirmed[d].seq >= me.mine[d]
-            or any(
-                layer is not None and layer.document == d and (layer.fate is Fate.SENT or layer.seq >= me.mine[d])
-                for layer in me.layer
-            )
+            or any(layer is not None and layer.document == d and layer.seq >= me.mine[d] for layer in me.layer)
             for me in self.replica
             for d in range(self.documents)
         )
@@ -126,23 +123,32 @@ class ManyReplicas(SyncLife):
             for layer in me.layer
         )
 
-    @step_property("SYN-12", on="deliver")
-    def a_refusal_is_known_with_its_reason(self, before: ManyReplicas, s: int) -> bool:
+    def gone(self, before: ManyReplicas, s: int) -> int:
+        """How many layers of session ``s`` a step has taken away; they are the oldest."""
+        return before.replica[s].pending() - self.replica[s].pending()
+
+    @step_property("SYN-6", "SYN-16")
+    def a_refusal_is_known_with_its_reason(self, before: ManyReplicas) -> bool:
         """When a refused layer goes, the session has what the commit had not read, so that a retry reads it."""
         return all(
             layer is None
-            or layer.covered != 1
+            or p >= self.gone(before, s)
             or layer.fate is not Fate.REFUSED
             or self.replica[s].confirmed[layer.read].seq >= layer.needs
-            for layer in before.replica[s].layer
+            for s in range(self.sessions)
+            for p, layer in enumerate(before.replica[s].layer)
         )
 
     @step_property("SYN-11", on="deliver")
     def a_layer_goes_when_its_verdict_is_known(self, before: ManyReplicas, s: int) -> bool:
         """A commit is either accepted or refused, and the session knows which before it lets go of it."""
         was = before.replica[s]
-        gone = was.pending() - self.replica[s].pending()
-        return all(layer is None or p >= gone or layer.learnt for p, layer in enumerate(was.layer))
+        return all(layer is None or p >= self.gone(before, s) or layer.learnt for p, layer in enumerate(was.layer))
+
+    @terminal
+    def no_commit_is_left(self) -> bool:
+        """The scope has no further commit. Before that something is always possible: each commit gets its verdict."""
+        return self.server.seq == self.most
 
     # That there is something to check.
 

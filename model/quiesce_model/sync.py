@@ -17,6 +17,7 @@ class SyncSettings(Machine):
 
     ``most`` is how many commits an exploration goes to (a proof leaves it free), ``layers`` how many commits of one
     session may be without a covering window, ``windows`` how many windows may be on their way to it.
+    ``basis_of_the_layer`` is a repair: what is read through a layer of one's own rests on what that lies over.
     """
 
     sessions: int = constant(2)
@@ -25,6 +26,7 @@ class SyncSettings(Machine):
     most: int = constant(3)
     layers: int = constant(1)
     windows: int = constant(1)
+    basis_of_the_layer: bool = constant(False)
 
     @assumption
     def something_can_be_sent(self) -> bool:
@@ -69,6 +71,7 @@ class Layer(Record):
     value: int = upto(lambda c: c.values - 1)
     read: int = upto(lambda c: c.documents - 1)  # the document that its transaction read
     basis: int = counter(lambda c: c.most)  # the number of the version of that one, under all layers
+    under: int = counter(lambda c: c.most)  # the number of the version of the written document, under all layers
     doomed: bool = flag()  # a layer through which it read has been refused
     fate: Fate = one_of(Fate)
     seq: int = counter(lambda c: c.most)  # of an accepted commit: its number
@@ -105,6 +108,11 @@ class Replica(Record):
         """A transaction has read one document and written one, and its commit is on its way."""
         saw = self.visible(c, read)
         basis = self.confirmed[read].seq
+        if c.basis_of_the_layer:
+            for layer in self.layer:
+                if layer is not None and layer.document == read:
+                    basis = min(basis, layer.under)
+        under = self.confirmed[document].seq
         doomed = any(
             layer is not None and layer.document == read and layer.fate is Fate.REFUSED for layer in self.layer
         )
@@ -116,6 +124,7 @@ class Replica(Record):
                     value=value,
                     read=read,
                     basis=basis,
+                    under=under,
                     doomed=doomed,
                     fate=Fate.SENT,
                     seq=0,

@@ -98,6 +98,21 @@ class SyncLife(SyncSettings):
         me = self.replica[s]
         return any(layer is not None and layer.fate is not Fate.SENT and layer.covered == 0 for layer in me.layer)
 
+    def is_owed(self, s: int) -> bool:
+        """The session watches a document that it was not sent as it is now."""
+        seat = self.seat[s]
+        return any(
+            seat.tracked[document] and seat.held[document] != self.server.head[document].version.seq
+            for document in range(self.documents)
+        )
+
+    def is_repair(self, s: int, document: int) -> bool:
+        """A commit was refused, and not yet covered, that had not read the document as it is."""
+        return any(
+            layer is not None and layer.fate is Fate.REFUSED and layer.covered == 0 and layer.read == document
+            for layer in self.replica[s].layer
+        )
+
     @action(s="sessions")
     def flush(self, s: int) -> None:
         """A window of all that has happened since the last one goes to session ``s``, cut to what it watches.
@@ -108,7 +123,7 @@ class SyncLife(SyncSettings):
         me = self.replica[s]
         self.require(seat.connected)
         self.require(seat.under_way() < self.windows)
-        self.require(seat.sent < self.server.seq or self.is_to_be_covered(s))
+        self.require(seat.sent < self.server.seq or self.is_to_be_covered(s) or self.is_owed(s))
         end = seat.under_way()
         for place in range(self.windows):
             if place == end:
@@ -128,10 +143,12 @@ class SyncLife(SyncSettings):
         window.to = self.server.seq
         for document in range(self.documents):
             head = self.server.head[document]
-            if seat.tracked[document] and seat.held[document] != head.version.seq:
+            repair = self.is_repair(s, document) and self.rule("SYN-16")
+            news = seat.tracked[document] and seat.held[document] != head.version.seq
+            if repair or (news and (head.writer != s or not self.rule("SYN-7"))):
+                window.version[document] = Version(seq=head.version.seq, value=head.version.value)
+            if news:
                 seat.held[document] = head.version.seq
-                if head.writer != s or not self.rule("SYN-7"):
-                    window.version[document] = Version(seq=head.version.seq, value=head.version.value)
 
     # What arrives.
 
@@ -145,6 +162,11 @@ class SyncLife(SyncSettings):
         self.require(layer.fate is not Fate.SENT and not layer.learnt)
         self.require(all(me.layer[p] is None or me.layer[p].learnt for p in range(self.layers) if p < place))
         layer.learnt = True
+        if not self.rule("SYN-6"):
+            if layer.fate is Fate.ACCEPTED:
+                me.receive(self, layer.document, layer.seq, layer.value)
+            me.shift(self)
+            me.tell(self)
 
     @action(s="sessions")
     def deliver(self, s: int) -> None:

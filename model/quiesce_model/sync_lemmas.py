@@ -176,8 +176,10 @@ class SyncLemmas(SyncLife):
         return (
             self.may_pull
             or self.may_watch
-            or all(version is None for seat in self.seat for version in seat.pulled)
-            and all(tracked for seat in self.seat for tracked in seat.tracked)
+            or (
+                all(version is None for seat in self.seat for version in seat.pulled)
+                and all(tracked for seat in self.seat for tracked in seat.tracked)
+            )
         )
 
     @invariant()

@@ -33,6 +33,7 @@ from quiesce.scheduler.run import Ended, Failure, Run, Step
 from quiesce.scheduler.runner import Runner
 from quiesce.scheduler.settle import Pass
 from quiesce.scheduler.topology import Topology
+from quiesce.scheduler.tracing import trace_of
 from quiesce.scheduler.triggers import TriggerIndex
 from quiesce.storage.replica import Replica
 from quiesce.storage.transaction import CommitHandle, Transaction
@@ -103,6 +104,9 @@ class Scheduler:
         self._passes = 0
         self._ordinals = 0
         self._unsubscribe = replica.subscribe(self.invalidation.notified)
+        self.trace = trace_of(self)
+        if self.trace is not None:
+            self.breaker.on_drop = self.trace.dropped
 
     # -- registration
 
@@ -116,8 +120,6 @@ class Scheduler:
             node.ordinal = self._ordinals
             self._ordinals += 1
         self.nodes[node] = None
-        if node.gates.backoff_streak:  # of its last registration: it does not escape by being registered anew
-            self.backed_off[node] = None
         if parent is not None:
             node.parent = parent
             parent.children[node] = None
@@ -140,6 +142,8 @@ class Scheduler:
         if node.kind is not Kind.HANDLER:
             self.arm_debounce(node, self.clock())
         self.reconsider(node)
+        if self.trace is not None:
+            self.trace.registered(node)
 
     def unregister(self, node: Node) -> None:
         """Take a node out, and its children. What it still has under way comes to nothing here. Idempotent.
@@ -164,7 +168,6 @@ class Scheduler:
         if node.status is Status.INVALID:
             node.status = Status.CLEAN
         node.pending = node.event_demanded = node.owed = False
-        self.backed_off.pop(node, None)
         had_deadline = node.gates.eligible_at > 0
         node.gates.retire()
         self.agenda.refresh(node)
@@ -173,6 +176,8 @@ class Scheduler:
         self._report()
         if had_deadline:
             self.recompute_wake()
+        if self.trace is not None:
+            self.trace.retired(node)
         self.check_idle()
 
     def send(
@@ -229,6 +234,8 @@ class Scheduler:
         if node.gates.eligible_at < before:
             self.agenda.refresh(node)
             self.recompute_wake()
+        if self.trace is not None:
+            self.trace.gates_set(node)
 
     # -- what moves it
 
@@ -277,6 +284,8 @@ class Scheduler:
         if self.wake_at is not None and self.wake_at <= now:
             self.wake_at = None
             self.queue_tick()
+            if self.trace is not None:
+                self.trace.woke()
         self.check_idle()
 
     def dispose(self) -> None:
@@ -351,6 +360,8 @@ class Scheduler:
         self.reconsider(node)
         if not wanted(node) and node.runnable and self.wake_at == node.gates.eligible_at:
             self.recompute_wake()  # it was armed for this one, which nobody needs any more
+        if self.trace is not None:
+            self.trace.liveness(node)
 
     def retry(self, node: Node, causes: Iterable[Cause], *, owed: bool) -> None:
         """Run it again with the causes that it had. ``owed``: after a conflict, past debounce and throttle."""
@@ -365,6 +376,8 @@ class Scheduler:
         else:
             self.arm_debounce(node, now)
         self.reconsider(node)
+        if self.trace is not None:
+            self.trace.retry(node, owed=owed)
 
     def subscribe(self, node: Node, reads: ReadSet, writes: frozenset[Address]) -> None:
         """What the node's last run read, and its surface."""
@@ -440,6 +453,8 @@ class Scheduler:
         """There will be something to do then; an earlier wake stands."""
         if not self.disposed and (self.wake_at is None or at < self.wake_at):
             self.wake_at = at
+            if self.trace is not None:
+                self.trace.wake_set()
             self._outlets.work()
 
     def recompute_wake(self) -> None:

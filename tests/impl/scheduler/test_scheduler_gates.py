@@ -332,6 +332,7 @@ def test_what_did_not_converge_waits_for_its_backoff_when_it_is_registered_anew(
     world.settle()
     began = world.clock.now
     node.gates.back_off(began, alice.scheduler.convergence)
+    alice.scheduler.backed_off[node] = None
     node.gates.echo_backoff_until = world.clock.now + 9_000
     alice.scheduler.unregister(node)
     alice.scheduler.register(node)

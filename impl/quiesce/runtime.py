@@ -37,6 +37,7 @@ from quiesce.handles import Action, Handler, Sent
 from quiesce.lists import ListActions
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import BreakerEvent, BreakerStats
+from quiesce.scheduler.events import Event
 from quiesce.scheduler.identity import (
     ActionName,
     DurableIdentity,
@@ -45,7 +46,7 @@ from quiesce.scheduler.identity import (
     implementation_fingerprint,
     runtime_fingerprint,
 )
-from quiesce.scheduler.node import Kind, Node
+from quiesce.scheduler.node import Kind, Node, Registration
 from quiesce.scheduler.reports import report_to
 from quiesce.scheduler.run import Failure, Run
 from quiesce.scheduler.scheduler import Outlets, Scheduler
@@ -91,7 +92,7 @@ class Session:
             policy=policy,
             checked=checked,
         )
-        self._outside = Node("write from outside", Kind.HANDLER, lambda run: run.payload(run))  # type: ignore[operator]
+        self._outside = self._make_outside(None)
         self.scheduler.register(self._outside)
 
     # -- cells
@@ -111,7 +112,7 @@ class Session:
         """A cell by name: the document ``name`` in a scope, shared with the space, the user, or nobody."""
         return Cell(self, Document(name, Scope(scope)), (), default)
 
-    def write(self, change: Callable[[Run], None]) -> Sent:
+    def write(self, change: Callable[[Run], None], *, group: object | None = None) -> Sent:
         """Write in the present action, or outside one in a commit of its own, which is repeated after conflicts."""
         sent = Sent(self._outside.label, lambda: self.current)
         run = self.current
@@ -119,8 +120,8 @@ class Session:
             change(run)
             run.on_fate(lambda committed: sent.finish("committed" if committed else "withdrawn"))
             return sent
-        assert self._outside.registration is not None, "registered for the session's life"
-        alone = Run(self._outside, self._outside.registration, self.replica.begin(self._outside), payload=change)
+        outside = self._outside if group is None else self._make_outside(group)
+        alone = Run(outside, Registration(), self.replica.begin(outside), payload=change)
         try:
             change(alone)
         except BaseException:
@@ -132,8 +133,9 @@ class Session:
         self.scheduler.commit(alone.transaction).on_settled(lambda handle: self._written(handle, alone, sent))
         return sent
 
-    def transact(self, function: Callable[[], object]) -> Sent:
-        """Run a function whose reads and writes of cells are one commit; again after a conflict."""
+    def transact(self, function: Callable[[], object], *, group: object | None = None) -> Sent:
+        """Run a function whose reads and writes of cells are one commit; again after a conflict. Effects of the same
+        ``group`` are not woken by it."""
 
         def change(run: Run) -> None:
             token = self._current.set(run)
@@ -142,7 +144,10 @@ class Session:
             finally:
                 self._current.reset(token)
 
-        return self.write(change)
+        return self.write(change, group=group)
+
+    def _make_outside(self, group: object | None) -> Node:
+        return Node("write from outside", Kind.HANDLER, lambda run: run.payload(run), group=group)  # type: ignore[operator]
 
     def _written(self, handle: CommitHandle, alone: Run, sent: Sent) -> None:
         assert handle.result is not None, "told when it has settled"
@@ -151,7 +156,16 @@ class Session:
         if settled is Settled.COMMITTED:
             sent.finish("committed")
         elif settled is Settled.STALE and not self.scheduler.disposed:
-            self.scheduler.send(self._outside, change, on_done=lambda over: sent.finish(over.outcome or ""))
+            outside = alone.node
+
+            def done(over: Event) -> None:
+                sent.finish(over.outcome or "")
+                if outside is not self._outside:
+                    self.scheduler.unregister(outside)
+
+            if not outside.registered:
+                self.scheduler.register(outside)
+            self.scheduler.send(outside, change, on_done=done)
         else:
             sent.finish("lost" if settled is Settled.LOST else "refused")
             message = f"a write from outside an action ended as {settled.value}: {handle.result.message}"
@@ -170,6 +184,7 @@ class Session:
         scope: Scope | str | None = None,
         reads: Iterable[Readable] = (),
         surface: Iterable[Readable] | None = None,
+        materialize: bool = False,
         debounce_ms: float = 0.0,
         throttle_ms: float = 0.0,
     ) -> Callable[[Function], Derived]: ...
@@ -182,6 +197,7 @@ class Session:
         scope: Scope | str | None = None,
         reads: Iterable[Readable] = (),
         surface: Iterable[Readable] | None = None,
+        materialize: bool = False,
         debounce_ms: float = 0.0,
         throttle_ms: float = 0.0,
     ) -> Any:
@@ -189,7 +205,8 @@ class Session:
 
         The value is kept in the document ``derived/<action id>``; ``name`` replaces the id. It lies in the narrowest
         scope of what was read, unless ``scope`` fixes it. ``reads`` orders it before its first run. ``surface``
-        declares that it never reads anything but these places. The function may be asynchronous.
+        declares that it never reads anything but these places. ``materialize``: it is kept up to date though no effect
+        needs it, when nothing else is left to do. The function may be asynchronous.
         """
 
         def register(derivation: Function) -> Derived:
@@ -207,6 +224,7 @@ class Session:
                 lambda run: self.call(run, derivation, lambda value: finish(run, value)),
                 reads=reads,
                 writes=derived.documents,
+                materializer=materialize,
                 debounce_ms=debounce_ms,
                 throttle_ms=throttle_ms,
             )
@@ -232,8 +250,10 @@ class Session:
         name: str | None = None,
         reads: Iterable[Readable] = (),
         writes: Iterable[Readable] = (),
+        group: object | None = None,
         debounce_ms: float = 0.0,
         throttle_ms: float = 0.0,
+        auto_debounce: bool = True,
     ) -> Callable[[Function], Action]: ...
     def effect(
         self,
@@ -243,11 +263,17 @@ class Session:
         name: str | None = None,
         reads: Iterable[Readable] = (),
         writes: Iterable[Readable] = (),
+        group: object | None = None,
         debounce_ms: float = 0.0,
         throttle_ms: float = 0.0,
+        auto_debounce: bool = True,
     ) -> Any:
         """Run a function now, and again whenever something that it read has changed. It may write, and may be
-        asynchronous."""
+        asynchronous.
+
+        It is not woken by what handlers and transactions of the same ``group`` write (an editor that has typed need
+        not be told). ``auto_debounce``: if its runs take 50 ms and more on average, it waits for a pause of 100 ms.
+        """
 
         def register(body: Function) -> Action:
             named = self._unique(name or action_name(body, self._describe).id)
@@ -257,20 +283,38 @@ class Session:
                 lambda run: self.call(run, body, lambda value: None),
                 reads=reads,
                 writes=[document for place in writes for document in _documents(place)],
+                group=group,
                 debounce_ms=debounce_ms,
                 throttle_ms=throttle_ms,
             )
+            node.gates.no_auto_debounce = not auto_debounce
             return Action(self, node)
 
         return register if function is None else register(function)
 
-    def handler(self, function: Callable[[Any], Any]) -> Handler:
-        """Run a function for each event that is sent to it. All that it writes is one commit."""
-        named = self._unique(action_name(function, self._describe).id)
-        node = self._register(
-            Kind.HANDLER, named, lambda run: self.call(run, lambda: function(run.payload), lambda value: None)
-        )
-        return Handler(self, node)
+    @overload
+    def handler(self, function: Callable[[Any], Any], /) -> Handler: ...
+    @overload
+    def handler(
+        self, /, *, name: str | None = None, group: object | None = None
+    ) -> Callable[[Callable[[Any], Any]], Handler]: ...
+    def handler(
+        self, function: Callable[[Any], Any] | None = None, /, *, name: str | None = None, group: object | None = None
+    ) -> Any:
+        """Run a function for each event that is sent to it. All that it writes is one commit, which wakes no effect of
+        the same ``group``."""
+
+        def register(body: Callable[[Any], Any]) -> Handler:
+            named = self._unique(name or action_name(body, self._describe).id)
+            node = self._register(
+                Kind.HANDLER,
+                named,
+                lambda run: self.call(run, lambda: body(run.payload), lambda value: None),
+                group=group,
+            )
+            return Handler(self, node)
+
+        return register if function is None else register(function)
 
     def derive_list(
         self,
@@ -335,7 +379,7 @@ class Session:
             made = function()
         finally:
             self._current.reset(token)
-        if isawaitable(made):
+        if isawaitable(made) and not isinstance(made, Sent):  # a lambda that only writes returns what it wrote
             return self._later(run, made, finish)
         finish(made)
         return None
@@ -358,6 +402,8 @@ class Session:
         *,
         reads: Iterable[Readable] = (),
         writes: Iterable[Document] = (),
+        materializer: bool = False,
+        group: object | None = None,
         debounce_ms: float = 0.0,
         throttle_ms: float = 0.0,
     ) -> Node:
@@ -368,6 +414,8 @@ class Session:
             body,
             declared_reads=tuple(self.address(document) for place in reads for document in _documents(place)),
             declared_writes=tuple(map(self.address, writes)),
+            materializer=materializer,
+            group=group,
         )
         node.gates.debounce_ms, node.gates.throttle_ms = debounce_ms, throttle_ms
         self.scheduler.register(node, None if run is None else run.node)

@@ -10,12 +10,18 @@ from dataclasses import dataclass
 
 from quiesce.scheduler.convergence import ConvergencePolicy
 
+AUTO_DEBOUNCE_THRESHOLD_MS = 50.0
+AUTO_DEBOUNCE_MIN_RUNS = 3
+AUTO_DEBOUNCE_DELAY_MS = 100.0
+
 
 @dataclass(slots=True)
 class Gates:
     """What an author set, and the deadlines that stand."""
 
     debounce_ms: float = 0.0
+    no_auto_debounce: bool = False
+    """Never spaced out for being slow."""
     throttle_ms: float = 0.0
     debounce_ready_at: float = 0.0
     throttle_ready_at: float = 0.0
@@ -35,6 +41,15 @@ class Gates:
     def closed(self, now: float) -> bool:
         """Whether it must wait; at the deadline it need not."""
         return self.eligible_at > now
+
+    def debounce_if_slow(self, runs: int, spent_ms: float) -> bool:
+        """An effect whose runs take long on average is debounced from now on, unless its author said something about
+        it. Whether that is new."""
+        slow = runs >= AUTO_DEBOUNCE_MIN_RUNS and spent_ms >= AUTO_DEBOUNCE_THRESHOLD_MS * runs
+        if not slow or self.debounce_ms > 0 or self.no_auto_debounce:
+            return False
+        self.debounce_ms = AUTO_DEBOUNCE_DELAY_MS
+        return True
 
     def arm_debounce(self, now: float) -> None:
         """Trailing: every invalidation starts the wait again."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quiesce.scheduler.node import Kind, Node
+from quiesce.scheduler.node import Node
 
 if TYPE_CHECKING:
     from quiesce.scheduler.scheduler import Scheduler
@@ -23,7 +23,7 @@ def holds_until(node: Node, most_passes: int) -> float:
     gates = node.gates
     if gates.hold_passes >= most_passes or not node.live:
         return 0.0
-    if node.kind is Kind.EFFECT or (node.provisional and node.runs == 0):
+    if node.standing or (node.provisional and node.runs == 0):
         return max(gates.debounce_ready_at, gates.throttle_ready_at, gates.backoff_until)
     return gates.backoff_until
 

@@ -42,13 +42,17 @@ class Invalidation:
                     self.invalidate(node, Cause(change.address, self.origin(node, notification)), now)
 
     def skips(self, node: Node, notification: Notification) -> bool:
-        """Whether this is the node's own commit: by the transaction that carries the action, never by a name."""
-        source = notification.source
-        return (
-            source is not None
-            and source.source_action is node
-            and notification.kind in (NotificationKind.COMMIT, NotificationKind.INTEGRATE)
-        )
+        """Whether this is the node's own commit, or one of its group: by the transaction that carries the action, never
+        by a name. That a commit is taken back is skipped for nobody."""
+        if notification.source is None or notification.kind not in (
+            NotificationKind.COMMIT,
+            NotificationKind.INTEGRATE,
+        ):
+            return False
+        source = notification.source.source_action
+        if source is node:
+            return True
+        return node.group is not None and isinstance(source, Node) and source.group is node.group
 
     def own_output(self, node: Node, change: Change) -> bool:
         """Whether this is what the node itself derived where this session serves others, told by class and holder

@@ -75,6 +75,11 @@ class Node:
     gates: Gates = field(default_factory=Gates)
     surface: Surface | None = None
     """What its author declares to be all that it touches; one run that touches more ends that for good."""
+    materializer: bool = False
+    """A computation that is kept up to date though nobody reads it, when nothing else is to be done. What it may write
+    (its envelope) is ``declared_writes``: it runs earlier if something that has to run reads there."""
+    group: object | None = None
+    """It is not woken by commits of the actions of its group, which is told by identity: they know what they did."""
 
     # -- set by the scheduler
     ordinal: int = -1
@@ -98,7 +103,7 @@ class Node:
 
     # -- demand
     roots: int = 0
-    """Reasons of its own to be needed: being an effect, provisional demand."""
+    """Reasons of its own to be needed: being an effect or a materializer, provisional demand."""
     live: bool = False
     witness: Node | None = None
     """The live reader that vouches for it, if it is no root."""
@@ -115,6 +120,8 @@ class Node:
     pass_id: int = -1
     pass_runs: int = 0
     runs: int = 0
+    spent_ms: float = 0.0
+    """How long its bodies were at work, awaiting included."""
     failures: int = 0
     """Refusals charged to the reactive budget since the last success."""
     stale_failures: int = 0
@@ -124,6 +131,11 @@ class Node:
     def registered(self) -> bool:
         """Whether it takes part."""
         return self.registration is not None
+
+    @property
+    def standing(self) -> bool:
+        """Whether it is needed as long as it is registered."""
+        return self.kind is Kind.EFFECT or self.materializer
 
     @property
     def runnable(self) -> bool:

@@ -8,6 +8,15 @@ from heapq import heapify, heappop, heappush
 from quiesce.scheduler.node import Kind, Node
 
 
+def seeds_of(ready: list[Node]) -> list[Node]:
+    """Where an iteration begins: materializers wait until nothing else is left, or until something that has to run
+    reads what they may write."""
+    urgent = dict.fromkeys(node for node in ready if not node.materializer)
+    if not urgent or len(urgent) == len(ready):
+        return ready
+    return [node for node in ready if node in urgent or any(reader in urgent for reader in node.downstream)]
+
+
 def work_set(seeds: Iterable[Node], now: float) -> dict[Node, None]:
     """The seeds, the writers that a seed which never ran declares to read, and one tier of live readers.
 
@@ -15,6 +24,7 @@ def work_set(seeds: Iterable[Node], now: float) -> dict[Node, None]:
     gone past; one that has to run is gone past.
     """
     found: dict[Node, None] = dict.fromkeys(seeds)
+    idle = all(node.materializer for node in found)
     queue = list(found)
     for node in queue:
         if node.runs == 0 and node.declared_reads:
@@ -24,7 +34,7 @@ def work_set(seeds: Iterable[Node], now: float) -> dict[Node, None]:
                     queue.append(writer)
     for node in queue:
         for reader in node.downstream:
-            if reader in found or not _eligible(reader, now):
+            if reader in found or not _eligible(reader, now) or (reader.materializer and not idle):
                 continue
             found[reader] = None
             if reader.runnable:

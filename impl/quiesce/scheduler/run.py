@@ -27,7 +27,7 @@ class RunAgain(Exception):
 class Run:
     """A run in progress: what a body reads and writes through.
 
-    ``payload`` is the event that a handler is run for.
+    ``payload`` is the event that a handler is run for; ``started`` is when the body of another action began, in ms.
     """
 
     node: Node
@@ -35,6 +35,7 @@ class Run:
     transaction: Transaction
     causes: tuple[Cause, ...] = ()
     payload: object = None
+    started: float = 0.0
     attempted: dict[tuple[Document, Path], None] = field(default_factory=dict[tuple[Document, Path], None])
     meanwhile: list[Notification] = field(default_factory=list[Notification])
     """What became visible while the body ran."""

@@ -46,7 +46,8 @@ class Runner:
         scheduler = self._scheduler
         causes = tuple(node.causes)
         scheduler.begin(node, pass_id)
-        run = Run(node, node.registration, scheduler.replica.begin(node, CommitClass.DERIVED), causes)
+        transaction = scheduler.replica.begin(node, CommitClass.DERIVED)
+        run = Run(node, node.registration, transaction, causes, started=scheduler.clock())
         yield from self._body(run)
         self._finish_reactive(run)
         yield Ran(run)
@@ -84,6 +85,13 @@ class Runner:
         node.gates.debounce_ready_at = 0.0
         if not node.owed:
             node.gates.arm_throttle(now)
+        node.spent_ms += now - run.started
+        if node.kind is Kind.EFFECT and node.gates.debounce_if_slow(node.runs, node.spent_ms):
+            scheduler.log.info(
+                "action-auto-debounced",
+                f"effect {node.label} takes {node.spent_ms / node.runs:.0f} ms on average, and from now on waits for "
+                f"{node.gates.debounce_ms:g} ms without a change: give it debounce_ms, or auto_debounce=False",
+            )
         scheduler.agenda.refresh(node)
         if isinstance(run.error, RunAgain):
             self._throw_away(run)

@@ -133,7 +133,7 @@ class Scheduler:
         if node.declared_reads:
             node.reads, node.hinted = ReadSet(node.declared_reads), True
             self.topology.reads(node, NO_READS, node.reads)
-        if node.kind is Kind.EFFECT:
+        if node.standing:
             self.demand.add_root(node)
         elif node.kind is Kind.COMPUTATION and parent is not None and parent.live:
             node.provisional = True
@@ -158,7 +158,7 @@ class Scheduler:
         if node.parent is not None:
             node.parent.children.pop(node, None)
         self.expire_provisional(node)
-        if node.kind is Kind.EFFECT:
+        if node.standing:
             self.demand.drop_root(node)
         if not node.hinted:
             self.triggers.replace(node, node.reads, NO_READS)

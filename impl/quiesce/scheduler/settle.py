@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from quiesce.scheduler.events import unsettled_upstream
 from quiesce.scheduler.node import Node, Status
-from quiesce.scheduler.order import topological, work_set
+from quiesce.scheduler.order import seeds_of, topological, work_set
 from quiesce.scheduler.run import Began, Ended, Step
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Pass:
             if self._event_demand and head is not None:
                 self._demand_upstream(head.handler)
             now = scheduler.clock()
-            seeds = scheduler.agenda.ready(now)
+            seeds = seeds_of(scheduler.agenda.ready(now))
             if not seeds:
                 return
             for node in seeds:

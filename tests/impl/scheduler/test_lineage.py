@@ -208,3 +208,10 @@ def test_what_was_sent_can_be_awaited_outside(world: ApiWorld, alice: SessionPee
         await sent
 
     asyncio.run(main())
+
+
+def test_a_body_that_returns_what_it_wrote_does_not_await_it(world: ApiWorld, alice: SessionPeer) -> None:
+    cell = alice.session.cell("c")
+    sent = alice.session.handler(lambda event: cell.set(event))(5)
+    world.settle()
+    assert (sent.outcome, cell.get(), alice.failures) == ("committed", 5, [])

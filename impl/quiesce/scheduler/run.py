@@ -27,7 +27,7 @@ class RunAgain(Exception):
 class Run:
     """A run in progress: what a body reads and writes through.
 
-    ``payload`` is the event that a handler is run for; ``started`` is when the body of another action began, in ms.
+    ``payload`` is the event that a handler is run for; ``started`` is when its body began, in ms.
     """
 
     node: Node

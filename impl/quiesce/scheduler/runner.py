@@ -46,8 +46,7 @@ class Runner:
         scheduler = self._scheduler
         causes = tuple(node.causes)
         scheduler.begin(node, pass_id)
-        transaction = scheduler.replica.begin(node, CommitClass.DERIVED)
-        run = Run(node, node.registration, transaction, causes, started=scheduler.clock())
+        run = Run(node, node.registration, scheduler.replica.begin(node, CommitClass.DERIVED), causes)
         yield from self._body(run)
         self._finish_reactive(run)
         yield Ran(run)
@@ -62,6 +61,7 @@ class Runner:
 
     def _body(self, run: Run) -> Iterator[Step]:
         self.in_flight = run
+        run.started = self._scheduler.clock()
         try:
             made = run.node.body(run)
         except Exception as error:
@@ -85,13 +85,7 @@ class Runner:
         node.gates.debounce_ready_at = 0.0
         if not node.owed:
             node.gates.arm_throttle(now)
-        node.spent_ms += now - run.started
-        if node.kind is Kind.EFFECT and node.gates.debounce_if_slow(node.runs, node.spent_ms):
-            scheduler.log.info(
-                "action-auto-debounced",
-                f"effect {node.label} takes {node.spent_ms / node.runs:.0f} ms on average, and from now on waits for "
-                f"{node.gates.debounce_ms:g} ms without a change: give it debounce_ms, or auto_debounce=False",
-            )
+        self._debounce_if_slow(node, now - run.started)
         scheduler.agenda.refresh(node)
         if isinstance(run.error, RunAgain):
             self._throw_away(run)
@@ -103,6 +97,15 @@ class Runner:
             self._resubscribe(run, run.log)
         if handle is not None:
             handle.on_settled(lambda settled: self._reactive_settled(run, settled))
+
+    def _debounce_if_slow(self, node: Node, took_ms: float) -> None:
+        node.spent_ms += took_ms
+        if node.kind is Kind.EFFECT and node.gates.debounce_if_slow(node.runs, node.spent_ms):
+            self._scheduler.log.info(
+                "action-auto-debounced",
+                f"effect {node.label} takes {node.spent_ms / node.runs:.0f} ms on average, and from now on waits for "
+                f"{node.gates.debounce_ms:g} ms without a change: give it debounce_ms, or auto_debounce=False",
+            )
 
     def _finish_event(self, run: Run, event: Event) -> None:
         scheduler, node = self._scheduler, run.node

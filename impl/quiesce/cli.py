@@ -155,6 +155,7 @@ def serve(
     help="A scope that it reaches there.  [default: all three]",
 )
 @click.option("--read-only", is_flag=True, help="It may read and not write.")
+@click.option("--serve", "serving", is_flag=True, help="It may derive values there for whoever demands them.")
 @click.option("--observe", is_flag=True, help="It may see the server's statistics.")
 @click.option("--expires", default="12h", show_default=True, help="How long it is good for: 90s, 15m, 12h, 30d.")
 def token(
@@ -164,6 +165,7 @@ def token(
     spaces: tuple[str, ...],
     scopes: tuple[str, ...],
     read_only: bool,
+    serving: bool,
     observe: bool,
     expires: str,
 ) -> None:
@@ -181,7 +183,7 @@ def token(
     if not spaces and not observe:
         raise click.UsageError("a token without --space opens nothing: name one, or '*' for all")
     reached = frozenset(Scope(scope) for scope in scopes) or ALL_SCOPES
-    grant = Grant(reached, frozenset() if read_only else reached)
+    grant = Grant(reached, frozenset() if read_only else reached, serving)
     lifetime = duration_ms(expires)
     try:
         key = load_keys(key_file)[0]

@@ -18,7 +18,7 @@ from quiesce.values import MAX_DEPTH
 VERSION: Final = 1
 """The protocol's version; a server refuses a hello of another."""
 
-CAPABILITIES: Final = ("commitClassV1", "pendingReadStacks", "sessionReportV1", "verdictCatchUpMarkers")
+CAPABILITIES: Final = ("commitClassV1", "pendingReadStacks", "servingV1", "sessionReportV1", "verdictCatchUpMarkers")
 """What this implementation can do, as named in the handshake."""
 
 
@@ -31,6 +31,17 @@ class Resume(Record, frozen=True):
     key: str
 
 
+class Acting(Record, frozen=True):
+    """For which scope instance a serving session acts: the space's (nothing named), a principal's, or a session's.
+
+    ``key`` is the lease's.
+    """
+
+    key: str
+    principal: str | None = None
+    session: str | None = None
+
+
 class Hello(Record, frozen=True, tag_field="type", tag="hello"):
     """The first message of a connection. ``token`` is a signed token; in development mode, a principal's
     name.
@@ -41,6 +52,7 @@ class Hello(Record, frozen=True, tag_field="type", tag="hello"):
     version: int = VERSION
     resume: Resume | None = None
     capabilities: tuple[str, ...] = ()
+    acting: Acting | None = None
 
 
 class Watch(Record, frozen=True):
@@ -88,6 +100,26 @@ class SessionReport(Record, frozen=True, tag_field="type", tag="session.report")
     held_ms: float = 0.0
 
 
+class Serve(Record, frozen=True, tag_field="type", tag="serve"):
+    """A serving runtime asks for the space's lease, or renews it. ``actions``: the derivations that it serves.
+
+    ``resting``: the sequence up to which it knows the space and after which it wants to hear that it moved.
+    """
+
+    actions: tuple[str, ...]
+    resting: Seq | None = None
+
+
+class ServeEnd(Record, frozen=True, tag_field="type", tag="serve.end"):
+    """The lease is given up, or no longer waited for."""
+
+
+class DemandSet(Record, frozen=True, tag_field="type", tag="demand.set"):
+    """All derivations that this session needs, by the ids of the documents that they derive."""
+
+    actions: tuple[str, ...]
+
+
 class Bye(Record, frozen=True, tag_field="type", tag="bye"):
     """The session is over for good and may be forgotten."""
 
@@ -104,6 +136,10 @@ class Welcome(Record, frozen=True, tag_field="type", tag="welcome"):
     decided: int = 0
     resumed: bool = False
     capabilities: tuple[str, ...] = ()
+    served: tuple[str, ...] = ()
+    """Derivations that a serving runtime runs now."""
+    holder: str = ""
+    """Only where this session acts for others: how its derived commits are marked."""
 
 
 class Upsert(Record, frozen=True):
@@ -139,6 +175,37 @@ class Window(Record, frozen=True, tag_field="type", tag="window"):
     catch_up: bool = False
 
 
+class Lease(Record, frozen=True, tag_field="type", tag="lease"):
+    """The answer to ``serve``, and the news that a lease was won or lost. An empty ``holder``: somebody else's.
+
+    ``key`` opens sessions that act for others. It is to be renewed within ``ttl_ms``.
+    """
+
+    holder: str = ""
+    key: str = ""
+    ttl_ms: float = 0.0
+
+
+class Demanded(Record, frozen=True, tag_field="type", tag="demanded"):
+    """For the lease's holder: all that one session demands now; nothing, when it has gone."""
+
+    principal: str
+    session: str
+    actions: tuple[str, ...] = ()
+
+
+class Served(Record, frozen=True, tag_field="type", tag="served"):
+    """The derivations that a serving runtime runs from now on, all of them; everybody else leaves them alone."""
+
+    actions: tuple[str, ...] = ()
+
+
+class Moved(Record, frozen=True, tag_field="type", tag="moved"):
+    """For a holder that rests: the space has gone on."""
+
+    seq: Seq
+
+
 class Problem(Record, frozen=True, tag_field="type", tag="error"):
     """Something was wrong with a message or with the connection. A ``fatal`` one is the connection's last
     message.
@@ -153,8 +220,8 @@ class Problem(Record, frozen=True, tag_field="type", tag="error"):
     retry_after_ms: float | None = None
 
 
-ClientMessage: TypeAlias = Hello | Commit | WatchSet | WatchAdd | SessionReport | Bye
-ServerMessage: TypeAlias = Welcome | Verdict | Window | Problem
+ClientMessage: TypeAlias = Hello | Commit | WatchSet | WatchAdd | SessionReport | Serve | ServeEnd | DemandSet | Bye
+ServerMessage: TypeAlias = Welcome | Verdict | Window | Lease | Demanded | Served | Moved | Problem
 
 CLOSE_CODES: Final = {
     "malformed": 4400,
@@ -163,6 +230,8 @@ CLOSE_CODES: Final = {
     "token-expired": 4401,
     "forbidden": 4403,
     "hello-timeout": 4408,
+    "lease-ended": 4403,
+    "not-demanded": 4403,
     "session-revoked": 4409,
     "session-unknown": 4410,
     "replay-differs": 4422,
@@ -191,7 +260,10 @@ _encoder = msgspec.json.Encoder()
 _client_decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 _server_decoder: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
 _typed_decoder = msgspec.json.Decoder(_Typed)
-_CLIENT_TYPES: Final = frozenset({"hello", "commit", "watch.set", "watch.add", "session.report", "bye"})
+_CLIENT_TYPES: Final = frozenset(
+    {"hello", "commit", "watch.set", "watch.add", "session.report", "serve", "serve.end", "demand.set", "bye"}
+)
+_SERVER_TYPES: Final = frozenset({"welcome", "verdict", "window", "lease", "demanded", "served", "moved", "error"})
 
 
 def encode(message: ClientMessage | ServerMessage) -> bytes:
@@ -214,7 +286,7 @@ def decode_server(data: bytes | str) -> ServerMessage:
     try:
         return _server_decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _explain(data, error, frozenset({"welcome", "verdict", "window", "error"})) from None
+        raise _explain(data, error, _SERVER_TYPES) from None
 
 
 def _explain(data: bytes | str, error: Exception, known: frozenset[str]) -> Malformed:

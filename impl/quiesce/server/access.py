@@ -3,7 +3,8 @@
 A token is a JWT, signed with the server's key (HS256). ``sub`` is the principal; ``spaces`` maps a space's
 name, or
 ``*``, to the scopes that may be read and written there; ``observe`` opens the statistics. Scopes ``user`` and
-``session`` are always the principal's own: no grant reaches another's instance.
+``session`` are always the principal's own: no grant reaches another's instance, except that ``serve`` lets a runtime
+that holds the space's lease act for sessions while they demand derivations (``quiesce.server.serving``).
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ class AccessDenied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The scopes that may be read and written in a space."""
+    """The scopes that may be read and written in a space, and whether derivations may be served there."""
 
     read: frozenset[Scope] = ALL_SCOPES
     write: frozenset[Scope] = ALL_SCOPES
+    serve: bool = False
+    """May hold the space's lease, and act for whoever demands derivations there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class TokenAuthenticator:
                     str(name): Grant(
                         frozenset(Scope(scope) for scope in rights.get("read", ())),
                         frozenset(Scope(scope) for scope in rights.get("write", ())),
+                        rights.get("serve") is True,
                     )
                     for name, rights in payload.get("spaces", {}).items()
                 },
@@ -143,7 +147,7 @@ class DevelopmentAuthenticator:
             principal = _principal(token or "anonymous")
         except ValueError as error:
             raise AccessDenied("unauthenticated", str(error)) from None
-        return Claims(principal, {"*": Grant()}, observe=True)
+        return Claims(principal, {"*": Grant(serve=True)}, observe=True)
 
 
 def make_token(
@@ -163,11 +167,18 @@ def make_token(
         "aud": AUDIENCE,
         "iat": int(now_ms / 1000),
         "exp": (now_ms + lifetime_ms) / 1000,
-        "spaces": {name: {"read": sorted(grant.read), "write": sorted(grant.write)} for name, grant in spaces.items()},
+        "spaces": {name: _rights(grant) for name, grant in spaces.items()},
     }
     if observe:
         payload["observe"] = True
     return _jwt.encode(payload, key, algorithm=ALGORITHM)
+
+
+def _rights(grant: Grant) -> dict[str, Any]:
+    rights: dict[str, Any] = {"read": sorted(grant.read), "write": sorted(grant.write)}
+    if grant.serve:
+        rights["serve"] = True
+    return rights
 
 
 def load_keys(path: FilePath) -> list[bytes]:
@@ -199,11 +210,18 @@ class Actor:
     grant: Grant = field(default_factory=Grant)
     holder: str = ""
     """Who serves, if this session runs derivations for others; named in every document that it writes."""
+    acts_from: Identity | None = None
+    """The session's own identity, if ``identity`` is another's for whom it acts."""
+
+    @property
+    def own(self) -> Identity:
+        """The session's own identity, whomever it acts for."""
+        return self.acts_from or self.identity
 
     @property
     def session(self) -> str:
         """The session's id."""
-        return self.identity.session
+        return self.own.session
 
     def may_read(self, scope: Scope) -> bool:
         """Whether documents of this scope may be read."""

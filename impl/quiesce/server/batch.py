@@ -147,7 +147,7 @@ class Batch:
                         StoredSession(stored.id, stored.principal, stored.key_hash, previous, surroundings.wall())
                     )
             elif other.session is not None:
-                engine.forget_session(other.session.id, _session_instance(other.session.actor.identity))
+                engine.forget_session(other.session.id, _session_instance(other.session.actor.own))
             else:
                 for stored in engine.sessions_unseen_since(other.unseen_since_ms or 0.0):
                     if not self.holds(stored.id):

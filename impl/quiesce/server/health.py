@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from quiesce.address import Scope
 from quiesce.server.hub import Hub
 from quiesce.server.session import ServerSession
 from quiesce.server.space import Space
@@ -37,14 +38,40 @@ def _space(space: Space, now: float) -> dict[str, Any]:
         "storageFailures": space.failures,
         "sessions": {session.id: _session(session) for session in sessions},
         "commitRates": {session.id: round(session.rate.per_second(now), 3) for session in sessions},
+        "serving": _serving(space),
         "sessionReports": [report for session in sessions for report in _reports(session)],
     }
+
+
+def _serving(space: Space) -> dict[str, Any] | None:
+    lease = space.serving.lease
+    if lease is None:
+        return None
+    return {
+        "holder": lease.holder,
+        "session": lease.session.id,
+        "actions": len(lease.actions),
+        "seats": len(lease.seats),
+        "demanding": len(space.serving.demands),
+        "waiting": space.serving.waiting,
+        "resting": lease.resting is not None,
+    }
+
+
+def _acts_for(session: ServerSession) -> str | None:
+    """The scope instance that a seat acts for; None for everybody else."""
+    actor = session.actor
+    if not actor.holder:
+        return None
+    narrow = Scope.SESSION if actor.identity.session else Scope.USER if actor.identity.principal else Scope.SPACE
+    return actor.identity.instance(narrow)
 
 
 def _session(session: ServerSession) -> dict[str, Any]:
     connection = session.connection
     return {
-        "principal": session.actor.identity.principal,
+        "principal": session.actor.own.principal,
+        "actsFor": _acts_for(session),
         "attached": connection is not None,
         "watches": len(session.watches),
         "tracked": len(session.tracked),
@@ -62,6 +89,7 @@ def _reports(session: ServerSession) -> list[dict[str, Any]]:
         {
             "session": session.id,
             "principal": session.actor.identity.principal,
+            "actsFor": _acts_for(session),
             "event": filed.report.event,
             "action": filed.report.action,
             "document": filed.report.document.id,

@@ -16,9 +16,12 @@ from quiesce.protocol import (
     VERSION,
     Bye,
     ClientMessage,
+    DemandSet,
     Hello,
     Malformed,
     Problem,
+    Serve,
+    ServeEnd,
     SessionReport,
     WatchAdd,
     WatchSet,
@@ -177,6 +180,7 @@ class Hub:
         if sweep:
             self._swept_at = now
         for space in list(self.spaces.values()):
+            space.serving.check()
             for session in list(space.sessions.values()):
                 if session.connection is None:
                     if now - session.detached_ms > limits.detached_ms:
@@ -228,6 +232,10 @@ class Hub:
         except AccessDenied as denied:
             self._problem(connection, Problem(denied.code, str(denied), fatal=True))
             return
+        if hello.acting is not None and not grant.serve:
+            message = "this token may not act for others: ask for one made with --serve"
+            self._problem(connection, Problem("forbidden", message, fatal=True))
+            return
         if not 0 < len(hello.space) <= 100:
             self._problem(connection, Problem("malformed", "a space's name has 1 to 100 characters", fatal=True))
             return
@@ -258,6 +266,10 @@ class Hub:
             name = hello.space
             space = Space(name, lambda: self._open_engine(name), self.surroundings)
             self.spaces[name] = space
+        refused = space.serving.refusal(hello.acting) if hello.acting is not None else None
+        if refused is not None:
+            self._problem(connection, refused)
+            return
         connection.greeted = True
         connection.hello = hello
         connection.space = hello.space
@@ -278,6 +290,10 @@ class Hub:
         if not session.key_confirmed:
             session.key_confirmed = True
             space.add(SeenJob(session.id, confirmed=True))
+        if session.actor.holder:
+            space.serving.check()  # its lease may have ended, and it with the lease
+            if connection.closing is not None:
+                return
         if isinstance(message, Commit):
             if self._commit_allowed(connection, session, message):
                 session.in_flight += 1
@@ -288,6 +304,8 @@ class Hub:
             self._watch(connection, session, space, message)
         elif isinstance(message, SessionReport):
             self._report(session, message)
+        elif isinstance(message, Serve | ServeEnd | DemandSet):
+            self._serving(connection, session, space, message)
         elif isinstance(message, Bye):
             space.expire(session)
             session.connection = None
@@ -363,6 +381,27 @@ class Hub:
             )
             return
         space.add(WatchJob(session, connection, message.request, message.watches, message.have, replace))
+
+    def _serving(
+        self, connection: Connection, session: ServerSession, space: Space, message: Serve | ServeEnd | DemandSet
+    ) -> None:
+        if isinstance(message, ServeEnd):
+            space.serving.release(session)
+            return
+        limit, hello = self.surroundings.limits.demands, connection.hello
+        if len(message.actions) > limit or any(len(action) > 500 for action in message.actions):
+            text = f"more than {limit} derivations, or a name of more than 500 characters: name fewer, or shorter"
+            self._problem(connection, Problem("too-many-derivations", text))
+        elif session.actor.holder:
+            text = "a session that acts for others neither serves nor demands: use one of your own"
+            self._problem(connection, Problem("forbidden", text))
+        elif isinstance(message, DemandSet):
+            space.serving.demand(session, message.actions)
+        elif connection.claims is None or hello is None or not connection.claims.grant(hello.space).serve:
+            text = "this token may not serve derivations: ask for one made with --serve"
+            self._problem(connection, Problem("forbidden", text, fatal=True))
+        else:
+            space.serving.serve(session, message, space.seq)
 
     def _report(self, session: ServerSession, report: SessionReport) -> None:
         if not session.actor.may_read(report.document.scope):

@@ -46,6 +46,10 @@ class Limits:
     connections: int = 10_000
     connections_per_principal: int = 2_000
     spaces: int = 2_000
+    demands: int = 10_000
+    """Derivations that one session may demand, or a runtime serve."""
+    lease_ms: float = 15_000
+    """How long a serving runtime's lease lasts after it was renewed."""
     reports: int = 64
     """Breaker reports kept for one session."""
 

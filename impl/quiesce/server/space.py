@@ -20,6 +20,7 @@ from quiesce.server.batch import Batch, CommitJob, ForgetJob, Job, Opened, OpenJ
 from quiesce.server.decide import Decision, Written
 from quiesce.server.engine import Engine, Key
 from quiesce.server.limits import Bucket
+from quiesce.server.serving import Serving
 from quiesce.server.session import Connection, ServerSession, scope_of
 from quiesce.server.surroundings import Surroundings
 from quiesce.server.windows import RESTORING_MS, Frames, Soles, Windows
@@ -44,6 +45,7 @@ class Space:
         self._jobs: deque[Job] = deque()
         self._running = False
         self.windows = Windows(surroundings)
+        self.serving = Serving(surroundings, lambda: self.sessions.values())
         self._log = surroundings.counts.logger("server")
 
     # -- jobs
@@ -148,8 +150,12 @@ class Space:
             self.windows.answer(job, reached, owed.get(job.session), soles, frames)
             if job.session.restored:
                 owed.pop(job.session, None)
+        for seat in self.serving.seats:  # told of every step, so that what they know can be compared
+            if seat.restored and seat.synced < results.seq:
+                owed.setdefault(seat, set())
         for session, keys in owed.items():
             self.windows.tell(session, keys, soles, frames)
+        self.serving.moved(results.seq)
 
     def _attach(self, job: OpenJob, opened: Opened) -> None:
         connection = job.connection
@@ -157,7 +163,14 @@ class Space:
             connection.fail(opened.problem)
             return
         session = self.sessions.get(opened.id)
-        actor = Actor(Identity(job.claims.principal, opened.id), job.grant)
+        own, acting = Identity(job.claims.principal, opened.id), job.hello.acting
+        actor = Actor(own, job.grant)
+        if acting is not None:
+            refused = self.serving.refusal(acting)
+            if refused is not None:  # it was not when it said hello
+                connection.fail(refused)
+                return
+            actor = self.serving.actor(own, acting, job.grant)
         if session is None:
             session = ServerSession(
                 opened.id, actor, Bucket(self.surroundings.limits.commits_per_second, self.surroundings.clock)
@@ -172,6 +185,8 @@ class Space:
                 )
             self.windows.drop_watches(session)
             session.actor = actor
+        if acting is not None:
+            self.serving.seat(session)
         session.key_confirmed = not opened.resumed
         session.restored = False
         session.capabilities = job.hello.capabilities
@@ -189,6 +204,8 @@ class Space:
                 opened.decided,
                 opened.resumed,
                 CAPABILITIES,
+                self.serving.served,
+                actor.holder,
             )
         )
 
@@ -248,6 +265,7 @@ class Space:
         """Free what a session holds in memory."""
         self.windows.drop_watches(session)
         self.sessions.pop(session.id, None)
+        self.serving.forget(session)
 
     def _fail(self, batch: Batch, failure: str) -> None:
         """Storage failed: nothing is acknowledged. Close it, send everybody away, and let recovery decide."""

@@ -20,12 +20,20 @@ from quiesce.commits import Document, Verdict
 from quiesce.counts import Counts
 from quiesce.protocol import (
     CAPABILITIES,
+    Acting,
     Bye,
     ClientMessage,
+    Demanded,
+    DemandSet,
     Hello,
+    Lease,
     Malformed,
+    Moved,
     Problem,
     Resume,
+    Serve,
+    Served,
+    ServeEnd,
     SessionReport,
     Watch,
     WatchAdd,
@@ -83,7 +91,11 @@ class WatchHandle:
 
 
 class Client:
-    """One session in one space. ``token`` is asked for at every connect, so that it may be renewed."""
+    """One session in one space. ``token`` is asked for at every connect, so that it may be renewed.
+
+    ``acting``: a session that acts for a scope instance, which a serving runtime opens. ``replica`` makes another kind
+    of replica.
+    """
 
     def __init__(
         self,
@@ -91,6 +103,9 @@ class Client:
         token: Callable[[], str],
         counts: Counts,
         on_output: Callable[[], None] | None = None,
+        *,
+        acting: Acting | None = None,
+        replica: Callable[[str, Callable[[Layer], None]], Replica] = Replica,
     ):
         self.space = space
         self.phase = Phase.AWAY
@@ -98,9 +113,17 @@ class Client:
         self.reconnect_after_ms: float | None = 0.0
         """Milliseconds to wait before the next connect; None when it would not help."""
         self.server_capabilities: frozenset[str] = frozenset()
-        self.replica = Replica(space, self._queue)
+        self.served: frozenset[str] = frozenset()
+        """Derivations that a serving runtime runs now, by the ids of their documents; nobody else is to run them."""
+        self.on_served: Callable[[], None] = lambda: None
+        self.on_serving: Callable[[Lease | Demanded | Moved], None] = lambda message: None
+        """Told what only a serving runtime hears."""
+        self.on_welcome: Callable[[], None] = lambda: None
+        self.replica = replica(space, self._queue)
         self.on_output = on_output or (lambda: None)
         self._token = token
+        self._acting = acting
+        self._demands: tuple[str, ...] = ()
         self._log = counts.logger("client")
         self._used = ""
         self._expired: tuple[str, Problem] | None = None
@@ -154,6 +177,28 @@ class Client:
         self._send(SessionReport(event, action, document, reason, renewals, held_ms))
         return True
 
+    def demand(self, actions: tuple[str, ...]) -> None:
+        """Name all derivations that this session needs. Said again after every reconnect."""
+        if actions != self._demands:
+            self._demands = actions
+            if self._can_serve():
+                self._send(DemandSet(actions))
+
+    def serve(self, actions: tuple[str, ...], resting: int | None = None) -> bool:
+        """Ask for the space's lease, or renew it. Whether it was sent."""
+        if not self._can_serve():
+            return False
+        self._send(Serve(actions, resting))
+        return True
+
+    def serve_end(self) -> None:
+        """Give up the lease, or the wait for it."""
+        if self._can_serve():
+            self._send(ServeEnd())
+
+    def _can_serve(self) -> bool:
+        return self.phase in (Phase.LIVE, Phase.RESTORING) and "servingV1" in self.server_capabilities
+
     def close(self) -> None:
         """End the session for good, if connected; the server may forget it."""
         if self.phase in (Phase.LIVE, Phase.RESTORING):
@@ -184,7 +229,8 @@ class Client:
         self.reconnect_after_ms = 0.0
         self._broken = False
         self._outbox.clear()
-        self._send(Hello(self.space, self._used, resume=self._resume, capabilities=CAPABILITIES))
+        hello = Hello(self.space, self._used, resume=self._resume, capabilities=CAPABILITIES, acting=self._acting)
+        self._send(hello)
 
     def disconnected(self) -> None:
         """The transport is gone. What was in flight may or may not have arrived."""
@@ -227,8 +273,12 @@ class Client:
             self._break("early-message", "the server spoke before its welcome")
         elif isinstance(message, Verdict):
             self._verdict(message)
-        else:
+        elif isinstance(message, Window):
             self._window(message)
+        elif isinstance(message, Served):
+            self._now_served(message.actions)
+        else:
+            self.on_serving(message)
 
     # -- messages
 
@@ -249,13 +299,28 @@ class Client:
         self.phase = Phase.RESTORING
         self._resume = Resume(welcome.session, welcome.key)
         self.server_capabilities = frozenset(welcome.capabilities)
-        self.replica.welcome(Identity(welcome.principal, welcome.session), welcome.decided)
+        self.replica.holder = welcome.holder
+        self.replica.welcome(self._identity(welcome), welcome.decided, welcome.session)
         for layer in self.replica.layers:
             if layer.verdict is None:
                 self._queue(layer)
         handles, self._handles = self._handles, []
         request = self._request(handles)
         self._send(WatchSet(request, tuple(self._watches), self.replica.have()))
+        if self._demands and self._can_serve():
+            self._send(DemandSet(self._demands))
+        self._now_served(welcome.served)
+        self.on_welcome()
+
+    def _identity(self, welcome: Welcome) -> Identity:
+        if self._acting is None:
+            return Identity(welcome.principal, welcome.session)
+        return Identity(self._acting.principal or "", self._acting.session or "")
+
+    def _now_served(self, actions: tuple[str, ...]) -> None:
+        if self.served != frozenset(actions):
+            self.served = frozenset(actions)
+            self.on_served()
 
     def _verdict(self, verdict: Verdict) -> None:
         self._undecided.discard(verdict.local_seq)

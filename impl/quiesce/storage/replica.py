@@ -60,6 +60,7 @@ class Replica:
         self.holder = ""
         """What the server calls this session in what it derives for others; empty if it serves nobody."""
         self._identity: Identity | None = None
+        self._session = ""
         self._send = send
         self._entities: dict[Document, Entity] = {}
         self._records: dict[Document, _Record] = {}
@@ -192,19 +193,23 @@ class Replica:
         """Unsettled commits in order."""
         return tuple(self._layers.values())
 
-    def welcome(self, identity: Identity, decided: int) -> None:
-        """The session's identity is known. Another one than before starts a new count of commits."""
-        if self._identity == identity:
+    def welcome(self, identity: Identity, decided: int, session: str = "") -> None:
+        """The session's identity is known. Another one than before starts a new count of commits.
+
+        ``session``: the session's own id, where the identity is that of another for whom it acts.
+        """
+        session = session or identity.session
+        if self._identity == identity and self._session == session:
             return
         if self._layers:
             self.lose()  # made for a session that is no more
-        fresh, self._identity = self._identity is None, identity
+        before, self._identity, self._session = self._identity, identity, session
         self._entities.clear()
         self._last_local_seq = decided
-        if not fresh:
-            # The session's own documents were another instance's.
-            for document in [known for known in self._records if known.scope is Scope.SESSION]:
-                del self._records[document]
+        if before is not None:
+            if before != identity:  # the session's own documents were another instance's
+                for document in [known for known in self._records if known.scope is Scope.SESSION]:
+                    del self._records[document]
             self._publish(Notification(NotificationKind.RESET, self.space, ()))
 
     def have(self) -> tuple[Have, ...]:

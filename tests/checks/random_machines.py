@@ -18,8 +18,9 @@ from typing import Any
 HEAD = """\
 from __future__ import annotations
 from enum import Enum
-from quiesce_model import (Age, Left, Machine, Record, action, age, assumption, between, constant, each, flag, ghost,
-                           initial, invariant, left, one_of, optional, part, reachable, step_property, terminal, upto)
+from quiesce_model import (Age, Bag, Left, Machine, Queue, Record, Subset, action, age, assumption, bag, between,
+                           constant, each, flag, ghost, initial, invariant, left, one_of, optional, part, queue,
+                           reachable, step_property, subset, terminal, upto)
 
 
 class Colour(Enum):
@@ -38,6 +39,7 @@ class Box(Record):
     count: int = upto(3)
     open: bool = flag()
     parcel: Parcel | None = optional(Parcel)
+    marks: Subset = subset(3)
     since: Age = age()
     rest: Left = left(2)
 
@@ -75,6 +77,10 @@ class M(Machine):
     box: list[Box] = each("boxes", Box)
     seen: int = ghost(upto(4))
     spare: Box = part(Box)
+    mail: Queue[Parcel] = queue("boxes", Parcel)
+    pile: Bag[Parcel] = bag(3, Parcel)
+    line: Queue[int] = queue(2, upto(3))
+    marks: Subset = subset(3)
 
     def at(self, b: int) -> Box:
         return self.box[b]
@@ -117,7 +123,17 @@ class Writer:
                 self.use("left read as a number", f"{b}.rest.remaining"),
             )  # fmt: skip
         a, c = (self.number(depth - 1, b, i) for _ in range(2))
-        match self.random.randrange(12):
+        match self.random.randrange(14):
+            case 12:
+                held = self.pick("self.mail", "self.pile", "self.line", "self.marks", f"{b}.marks")
+                return self.use("len of a container", f"len({held})")
+            case 13:
+                return self.pick(
+                    self.use("fold over a queue", "sum(m.weight for m in self.mail)"),
+                    self.use("fold over a bag", "max((m.weight + n for n, m in enumerate(self.pile)), default=0)"),
+                    self.use("fold over a subset", f"sum(n for n in {b}.marks)"),
+                    self.use("item of a container", self.pick("self.mail.first.weight", f"self.line[{i}]")),
+                )
             case 0:
                 return self.use("+", f"({a} + {c})")
             case 1:
@@ -151,7 +167,14 @@ class Writer:
                 self.use("enum comparison", f"{b}.colour {self.pick('==', '!=', 'is')} {self.pick(*COLOURS)}"),
                 self.use("property", f"{b}.busy"),
             )  # fmt: skip
-        match self.random.randrange(14):
+        match self.random.randrange(17):
+            case 14:
+                return self.use("in a subset", f"({self.number(0, b, i)} {self.pick('in', 'not in')} {b}.marks)")
+            case 15:
+                op = self.pick("<=", ">=", "==", "!=")
+                return self.use("subset comparison", f"({b}.marks {op} self.marks)")
+            case 16:
+                return self.use("full", self.pick("self.mail.full", "self.pile.full", "self.line.full"))
             case 0 | 1:
                 op = self.pick("==", "!=", "<", "<=", ">", ">=")
                 return self.use("comparison", f"({self.number(depth - 1, b, i)} {op} {self.number(depth - 1, b, i)})")
@@ -202,7 +225,43 @@ class Writer:
     def statement(self, depth: int, b: str, i: str, indent: int) -> None:
         number = lambda d=2: self.number(d, b, i)  # noqa: E731
         condition = lambda d=2: self.condition(d, b, i)  # noqa: E731
-        match self.random.randrange(20):
+        match self.random.randrange(28):
+            case 20:
+                self.put(indent, "if not self.mail.full:")
+                parcel = self.pick(f"Parcel(weight={self.within(number(), 3)}, fresh=self.lit)", "Parcel()")
+                self.put(indent + 1, self.use("push", f"self.mail.push({parcel})"))
+            case 21:
+                self.put(indent, "if not self.pile.full:")
+                parcel = self.pick(f"Parcel(weight={self.within(number(), 3)})", "Parcel(fresh=True)")
+                self.put(indent + 1, self.use("add to a bag", f"self.pile.add({parcel})"))
+            case 22:
+                self.put(indent, self.use("push a number", f"self.line.push({self.within(number(), 4)})"))
+            case 23:
+                q = self.pick("mail", "line")
+                self.put(indent, f"if len(self.{q}) > 0:")
+                self.put(indent + 1, self.use("drop", f"self.{q}.drop()"))
+            case 24:
+                gone = self.pick(f"self.pile.remove({i})", f"self.mail.remove({i})", "self.pile.clear()")
+                self.put(indent, self.use("remove", gone))
+            case 25:
+                change = self.pick("add", "discard")
+                self.put(indent, self.use("subset change", f"{b}.marks.{change}({self.within(number(1), 3)})"))
+            case 26:
+                op = self.pick("|=", "&=", "-=")
+                self.put(indent, self.use("subset with another", f"{b}.marks {op} self.marks"))
+                self.put(indent, self.use("subset copied", f"self.marks = self.box[{i}].marks"))
+            case 27 if depth > 0:
+                self.names += 1
+                name = f"m{self.names}"
+                if self.chance(0.5):
+                    self.put(indent, self.use("for over a queue", f"for {name} in self.mail:"))
+                    self.put(indent + 1, f"{name}.weight = {self.within(number(1), 3)}")
+                elif self.chance(0.5):
+                    self.put(indent, self.use("for over a bag", f"for {name} in self.pile:"))
+                    self.put(indent + 1, f"self.total = min({name}.weight + self.total, 3)")
+                else:
+                    self.put(indent, self.use("for over a subset", f"for {name} in {b}.marks:"))
+                    self.block(depth - 1, b, f"{name} % 2", indent + 1)
             case 0:
                 self.put(indent, self.use("assignment", f"self.total = {self.within(number(), 4)}"))
             case 1:

@@ -18,8 +18,8 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "model_errors"
 HEAD = """\
 from enum import Enum
 import random
-from quiesce_model import (Age, Left, Machine, Record, action, age, assumption, constant, each, flag, ghost, initial,
-                           invariant, left, one_of, optional, part, reachable, step_property, upto)
+# What a model needs:
+from quiesce_model import *
 
 
 class Phase(Enum):
@@ -48,6 +48,44 @@ class M(Machine):
 """
 
 MISTAKES: dict[str, str] = {
+    "item_of_a_bag_changed": """
+    air: Bag[Job] = bag(2, Job)
+
+    @action()
+    def grow(self) -> None:
+        for job in self.air:
+            job.size = 3
+""",
+    "item_after_its_queue_changed": """
+    line: Queue[Job] = queue(2, Job)
+
+    @action()
+    def serve(self) -> None:
+        job = self.line.first
+        self.line.drop()
+        self.total = job.size
+""",
+    "in_a_queue": """
+    line: Queue[int] = queue(2, upto(3))
+
+    @invariant
+    def none_is_three(self) -> bool:
+        return 3 not in self.line
+""",
+    "index_of_a_subset": """
+    some: Subset = subset(3)
+
+    @invariant
+    def first_is_none(self) -> bool:
+        return self.some[0] == 0
+""",
+    "queue_as_a_condition": """
+    line: Queue[int] = queue(2, upto(3))
+
+    @action()
+    def serve(self) -> None:
+        self.require(self.line, "R-1")
+""",
     "while_loop": """
     @action()
     def work(self) -> None:

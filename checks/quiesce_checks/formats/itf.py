@@ -8,7 +8,8 @@ whole number     ``{"#bigint": "42"}``; a plain number is read too
 choice (enum)    the member's name
 age, rest        ``{"#bigint": …}``; a stopped age is -1, so that it keeps its kind
 record           an object
-each             a list
+each, queue, bag a list
+subset           ``{"#set": …}``
 optional         ``{"tag": "Some", "value": …}`` or ``{"tag": "None", "value": {"#tup": []}}``
 ===============  =====================================================================
 
@@ -32,6 +33,8 @@ from quiesce_model.language.types import (
     FlagType,
     OptionalType,
     RecordType,
+    RowType,
+    SubsetType,
     Type,
 )
 
@@ -122,6 +125,11 @@ def encode(trace: Trace, source: str | None = None) -> dict[str, Any]:
 
 
 def encode_value(type: Type, leaves: Iterator[int]) -> Any:
+    if isinstance(type, RowType):
+        length, items = next(leaves), [encode_value(type.item, leaves) for _ in range(type.size)]
+        return items[:length]
+    if isinstance(type, SubsetType):
+        return {"#set": [number(index) for index in [n for n in range(type.size) if next(leaves)]]}
     if isinstance(type, RecordType):
         return {member.name: encode_value(member.type, leaves) for member in type.members}
     if isinstance(type, EachType):
@@ -245,6 +253,19 @@ def trace_of(document: Document, machine: type[Machine]) -> Trace:
 
 
 def to_leaves(type: Type, data: Any, out: list[int]) -> None:
+    if isinstance(type, RowType):
+        if len(data) > type.size:
+            raise ValueError(f"{len(data)} items where there is room for {type.size}")
+        out.append(len(data))
+        for item in data:
+            to_leaves(type.item, item, out)
+        out.extend(leaf.start for _ in range(type.size - len(data)) for leaf in type.item.leaves("", False))
+        return
+    if isinstance(type, SubsetType):
+        if not set(data) <= set(range(type.size)):
+            raise ValueError(f"{data} are not all in 0..{type.size - 1}")
+        out.extend(int(index in data) for index in range(type.size))
+        return
     if isinstance(type, RecordType):
         known = {member.name for member in type.members}
         if set(data) != known:

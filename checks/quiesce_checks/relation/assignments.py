@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import ast
 import inspect
-from typing import Any
+from typing import Any, cast
 
+from quiesce_model.language import containers
+from quiesce_model.language.containers import Bag, Subset
 from quiesce_model.language.machine import Constant
-from quiesce_model.language.types import AgeType, EachType, LeftType, OptionalType, RecordType, Type
+from quiesce_model.language.types import (
+    AgeType,
+    EachType,
+    LeftType,
+    OptionalType,
+    RecordType,
+    RowType,
+    SubsetType,
+    Type,
+)
 from quiesce_model.language.values import Record
 
 from . import form
@@ -16,9 +27,18 @@ from .expressions import ARITHMETIC, MISSING
 from .form import Expr, Place, Statement
 from .scope import AliasOf, Scalar, kind_name, kind_of, optional_keys, type_name
 
+SETS: dict[type[ast.operator], Any] = {
+    ast.BitOr: Subset.update,
+    ast.BitAnd: Subset.intersect,
+    ast.Sub: Subset.subtract,
+}
+
 
 class Assignments(Calls):
     """Translates assignments, and notes which optional members they touch."""
+
+    appending = False
+    """Whether an item is put behind all others, which moves none that an alias may stand for."""
 
     def written(self, statement: Statement) -> Statement:
         self.scope.writes = True
@@ -94,6 +114,8 @@ class Assignments(Calls):
     def shape(self, type: Type) -> Any:
         """What two types have to share for one to be copied into the other."""
         match type:
+            case RowType() | SubsetType():
+                return (type.record, tuple(self.shape(member.type) for member in type.members))
             case RecordType():
                 return type.record
             case EachType():
@@ -110,6 +132,9 @@ class Assignments(Calls):
             key = self.optional_key(place)
             if key is not None:
                 keys.add(key)
+        holding = None if self.appending else self.holding(place)
+        if holding is not None:
+            keys.add(holding)
         self.scope.assigned |= keys
         self.scope.forget(keys)
         return self.written(statement)
@@ -176,12 +201,23 @@ class Assignments(Calls):
                     "the state before a step cannot be changed",
                     "assign to fields of self, in an action",
                 )
+            if self.in_a_bag(place):
+                self.error(
+                    node,
+                    "an item of a bag cannot be changed where it lies: it would lose its place in the order",
+                    "remove it, and add what it becomes",
+                )
             return place
         self.error(
             node,
             f"{self.text(node)} cannot be assigned",
             "assign to a field of the machine or to a local name",
         )
+
+    def in_a_bag(self, place: Place) -> bool:
+        """Whether a place lies in a bag, as seen from outside of the bag's own methods."""
+        key = self.optional_key(place)
+        return key is not None and issubclass(key[0], Bag) and self.scope.source.file != containers.__file__
 
     def goes_before(self, root: str) -> bool:
         return root == "before"
@@ -243,7 +279,29 @@ class Assignments(Calls):
         self.scope.names[target.id] = Scalar(form.Local(slot, kind, self.site(target)), kind)
         return [form.SetLocal(slot, value, self.site(target))]
 
+    def put_behind(self, node: ast.Call, row: ast.expr) -> list[Statement]:
+        """``q.push(item)`` and ``b.add(item)``: into the place behind the last, which the length then includes."""
+        if len(node.args) != 1 or node.keywords:
+            self.error(node, f"{self.text(node.func)} takes one item", "give it one item")
+        spelled = ast.parse(f"({self.text(row)}).item[({self.text(row)}).length]", mode="eval").body
+        length = ast.parse(f"({self.text(row)}).length += 1").body[0]
+        for inner in (*ast.walk(spelled), *ast.walk(length)):
+            ast.copy_location(inner, node)
+        self.appending = True
+        made = self.assign_one(spelled, node.args[0])
+        self.appending = False
+        return [*made, *self.augmented(cast(ast.AugAssign, length))]
+
     def augmented(self, node: ast.AugAssign) -> list[Statement]:
+        method = SETS.get(type(node.op))
+        if method is not None and isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript):
+            target = self.operand(node.target)
+            if isinstance(target, Place) and isinstance(target.type, SubsetType):
+                other = self.place(node.value, "a subset")
+                if other.type != target.type:
+                    self.error(node, f"{self.text(node.value)} is no subset of the same range", "give one that is")
+                call = self.call_function(node, method, [target, other], {})
+                return [form.Do(cast(form.Call, call), self.site(node))]
         op = ARITHMETIC.get(type(node.op))
         if op is None:
             self.error(node, f"{self.text(node)} is outside the modelling language", "use += -= *= //= %=")

@@ -7,8 +7,9 @@ import builtins
 import inspect
 from typing import Any, cast
 
+from quiesce_model.language import containers
 from quiesce_model.language.machine import Machine
-from quiesce_model.language.types import EachType, OptionalType, RecordType
+from quiesce_model.language.types import EachType, OptionalType, RecordType, RowType, SubsetType
 from quiesce_model.language.values import Record
 
 from . import form
@@ -24,7 +25,7 @@ NOT_HERE: dict[str, str] = {
     "print": "remove it: a model prints nothing; traces show every change",
     "range": "use it in a for loop or in a comprehension",
     "enumerate": "use it in a for loop or in a comprehension",
-    "len": "len() is for fields declared with each; count with sum(1 for …)",
+    "len": "len() is for containers and for fields declared with each; count with sum(1 for …)",
     "sorted": "compare neighbours with all(…)",
     "isinstance": "keep what kind it is in a field that is an enum",
     **dict.fromkeys(
@@ -63,6 +64,9 @@ class Calls(Loops):
         builtin = self.builtin(node, function)
         if builtin is not None:
             return builtin
+        own = self.intrinsic(node, function)
+        if isinstance(own, form.Precedes):
+            return own
         if isinstance(function, type) and issubclass(function, Record):
             self.error(
                 node,
@@ -146,6 +150,10 @@ class Calls(Loops):
             place = self.place(node.args[0], "a range of values")
             if isinstance(place.type, EachType):
                 return self.literal(place.type.size, node)
+            if isinstance(place.type, RowType):
+                return form.Read(self.within(place, "length"), int, site)
+            if isinstance(place.type, SubsetType):
+                return cast(Expr, self.call_function(node, containers.Subset.__len__, [place], {}))
         name = getattr(function, "__name__", "")
         if name in NOT_HERE and vars(builtins).get(name) is function:
             self.error(node, f"{name}() is outside the modelling language here", NOT_HERE[name])

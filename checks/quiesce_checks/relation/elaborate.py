@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+from quiesce_model.language.containers import Bag
 from quiesce_model.language.fields import record_type
 from quiesce_model.language.machine import Machine
-from quiesce_model.language.types import AgeType, LeftType, OptionalType, RecordType, Type
+from quiesce_model.language.types import AgeType, BagType, LeftType, OptionalType, QueueType, RecordType, Type
 
 from . import form
 from .assignments import Assignments
 from .calls import NOTHING
+from .contents import container_type
 from .expressions import MISSING
 from .form import Expr, Kind, Place, Statement
 from .relation import Site
@@ -55,6 +57,9 @@ STATEMENTS_OUTSIDE: dict[type[ast.stmt], tuple[str, str]] = {
     ast.Nonlocal: ("nonlocal is outside the modelling language", "keep all state in fields of the machine"),
     ast.Delete: ("del is outside the modelling language", "assign None to an optional field, or .stop() an age"),
 }  # fmt: skip
+
+
+SETTLE = cast(Callable[..., Any], Bag.settle)  # pyright: ignore[reportUnknownMemberType]
 
 
 @dataclass(frozen=True)
@@ -311,8 +316,11 @@ class Elaborator(Assignments):
                 "write it after the loop",
             )
         before = dict(self.scope.names)
-        loop = self.loop(node.target, node.iter)
+        first, over = self.fixed(node.iter)
+        loop, held = self.loop(node.target, over)
         body, _ = self.block(node.body)
+        if held is not None:
+            body = (form.If(held, body, (), self.site(node)),)
         bound = self.scope.names
         self.scope.names = {}
         for name, binding in bound.items():
@@ -324,7 +332,24 @@ class Elaborator(Assignments):
                 self.scope.names[name] = Unbound(
                     f"{name} is bound inside the loop only", f"bind {name} before the loop"
                 )
-        return [form.For(loop, body, self.site(node))], False
+        return [*first, form.For(loop, body, self.site(node))], False
+
+    def fixed(self, over: ast.expr) -> tuple[list[Statement], ast.expr]:
+        """What a loop runs over, worked out once: a container is asked again at every turn what is in it."""
+        bare = over.args[0] if isinstance(over, ast.Call) and len(over.args) == 1 else over
+        if not isinstance(bare, ast.Attribute | ast.Subscript) or self.static(bare) is not MISSING:
+            return [], over
+        place = self.operand(bare)
+        if not isinstance(place, Place) or container_type(place.type) is None or not place.steps:
+            return [], over
+        name = ast.copy_location(ast.Name(f"what line {bare.lineno} loops over", ast.Load()), bare)
+        slot = f"{self.scope.slot(name.id)}@{bare.col_offset}"
+        self.scope.names[name.id] = self.alias(slot, place.type, self.optional_key(place), bare)
+        alias = form.Alias(slot, place, self.site(bare))
+        if bare is over:
+            return [alias], name
+        assert isinstance(over, ast.Call)
+        return [alias], ast.copy_location(ast.Call(over.func, [name], over.keywords), over)
 
     def return_(self, node: ast.Return) -> list[Statement]:
         value: Expr | Place | None = None
@@ -353,6 +378,12 @@ class Elaborator(Assignments):
                 special = self.special(call, call.func, owner)
                 if special is not None:
                     return special
+        if isinstance(call.func, ast.Name):
+            own = self.intrinsic(call, self.static(call.func))
+            if isinstance(own, form.Clear):
+                return [self.composite(own, own.place)]
+            if isinstance(own, form.Swap):
+                return [self.composite(own, own.left)]
         made = self.any_call(call)
         if isinstance(made, form.Call):
             return [form.Do(made, self.site(node))]
@@ -379,6 +410,11 @@ class Elaborator(Assignments):
                     "time passes by itself, not in an action",
                     "take it out: elapse is an action of every timed machine",
                 )
+            case QueueType() if func.attr == "push":
+                return self.put_behind(call, func.value)
+            case BagType() if func.attr == "add":
+                settle = self.call_function(call, SETTLE, [owner], {})
+                return [*self.put_behind(call, func.value), form.Do(cast(form.Call, settle), site)]
             case RecordType():
                 return None
             case AgeType() | LeftType():

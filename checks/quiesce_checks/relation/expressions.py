@@ -11,7 +11,17 @@ from typing import Any, Literal, NoReturn, cast
 
 from quiesce_model.language.fields import record_type
 from quiesce_model.language.machine import Constant
-from quiesce_model.language.types import AgeType, EachType, EnumType, LeftType, OptionalType, RecordType, Type
+from quiesce_model.language.types import (
+    AgeType,
+    EachType,
+    EnumType,
+    LeftType,
+    OptionalType,
+    RecordType,
+    RowType,
+    SubsetType,
+    Type,
+)
 
 from . import form
 from .form import Expr, Kind, Place
@@ -71,6 +81,15 @@ class Expressions:
 
     def range_bounds(self, node: ast.Call) -> tuple[Expr, Expr]:
         raise TypeError("defined by Loops")
+
+    def content(self, place: Place, index: Expr, node: ast.AST) -> Place:
+        raise TypeError("defined by Contents")
+
+    def contains(self, place: Place, left: ast.expr, node: ast.Compare) -> Expr:
+        raise TypeError("defined by Contents")
+
+    def ordered(self, a: Place, b: Place, sign: str, node: ast.Compare) -> Expr | None:
+        raise TypeError("defined by Contents")
 
     # Errors and small things
 
@@ -195,7 +214,9 @@ class Expressions:
             self.error(
                 node,
                 f"{self.text(node)} is {type_name(found.type)}, not a single value",
-                "name the field of it that you mean",
+                "name the field of it that you mean"
+                if not isinstance(found.type, RowType | SubsetType)
+                else f"ask how much is in it: len({self.text(node)}) > 0",
             )
         return form.Read(found, kind, self.site(node))
 
@@ -282,6 +303,8 @@ class Expressions:
         if isinstance(found, Constant):
             kind: Kind = bool if isinstance(found.default, bool) else int
             return form.ConstantOf(name, kind, self.site(node))
+        if isinstance(found, bool | int):  # a plain number of the class: fixed there for good
+            return self.literal(found, node)
         if isinstance(found, property) and found.fget is not None:
             return self.call_function(node, found.fget, [owner], {})
         listed = ", ".join(member.name for member in type.members) or "none"
@@ -297,6 +320,8 @@ class Expressions:
         owner = self.place(node.value, "a range of values")
         if isinstance(owner.type, OptionalType):
             owner = self.payload(owner)
+        if isinstance(owner.type, RowType | SubsetType):
+            return self.content(owner, self.number(node.slice), node)
         if not isinstance(owner.type, EachType):
             self.error(
                 node,
@@ -315,7 +340,7 @@ class Expressions:
                 case form.Field():
                     record = cast(RecordType, type)
                     type = record.members[step.position].type
-                    if isinstance(type, OptionalType):
+                    if isinstance(type, OptionalType) or (isinstance(record, RowType) and step.name == "item"):
                         key = (record.record, step.name)
                 case form.Index():
                     type = cast(EachType, type).item
@@ -382,6 +407,9 @@ class Expressions:
             return present if isinstance(op, ast.IsNot) else form.Not(present, bool, site)
         a, b = self.operand(left), self.operand(right)
         if isinstance(a, Place) and isinstance(b, Place) and kind_of(a.type) is None and kind_of(b.type) is None:
+            ordered = self.ordered(a, b, sign, node)
+            if ordered is not None:
+                return ordered
             if a.type != b.type or sign not in ("==", "!="):
                 self.error(
                     node,
@@ -420,6 +448,10 @@ class Expressions:
                 bool,
                 site,
             )
+        if isinstance(right, ast.Name | ast.Attribute | ast.Subscript) and self.static(right) is MISSING:
+            place = self.operand(right)
+            if isinstance(place, Place) and isinstance(place.type, RowType | SubsetType):
+                return self.contains(place, left, node)
         self.error(
             node,
             f"`in {self.text(right)}` is outside the modelling language",

@@ -136,6 +136,16 @@ class Same:
 
 
 @dataclass(frozen=True)
+class Precedes:
+    """Whether one composite value comes before another: leaf by leaf, in their order."""
+
+    left: Place
+    right: Place
+    kind: Kind
+    site: Site
+
+
+@dataclass(frozen=True)
 class Arithmetic:
     op: Literal["+", "-", "*", "//", "%", "min", "max"]
     left: Expr
@@ -210,7 +220,20 @@ class Call:
 
 
 Expr: TypeAlias = (
-    Literal_ | ConstantOf | Local | Read | Present | Not | Junction | Compare | Same | Arithmetic | IfElse | Fold | Call
+    Literal_
+    | ConstantOf
+    | Local
+    | Read
+    | Present
+    | Not
+    | Junction
+    | Compare
+    | Same
+    | Precedes
+    | Arithmetic
+    | IfElse
+    | Fold
+    | Call
 )
 
 
@@ -263,9 +286,18 @@ class Build:
 
 @dataclass(frozen=True)
 class Clear:
-    """Make an optional absent."""
+    """Put a value back to its start: an optional is then absent."""
 
     place: Place
+    site: Site
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Exchange two items of one range."""
+
+    left: Place
+    right: Place
     site: Site
 
 
@@ -308,7 +340,7 @@ class Return:
     site: Site
 
 
-Statement: TypeAlias = SetLocal | Alias | Assign | CopyValue | Build | Clear | If | For | Require | Do | Return
+Statement: TypeAlias = SetLocal | Alias | Assign | CopyValue | Build | Clear | Swap | If | For | Require | Do | Return
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,6 +93,10 @@ class Interpreter:
     def collection(self, spot: Spot) -> str:
         return self.layout.name(spot.offset).rsplit("[", 1)[0] if self.layout.width(spot.type) else "?"
 
+    def inside(self, spot: Spot) -> slice:
+        """Where the leaves of a place lie."""
+        return slice(spot.offset, spot.offset + self.layout.width(spot.type))
+
     # Statements
 
     def block(self, statements: tuple[Statement, ...]) -> None:
@@ -116,6 +120,10 @@ class Interpreter:
             case form.Clear():
                 spot = self.spot(statement.place)
                 self.reset(spot)
+            case form.Swap():
+                a, b = self.spot(statement.left), self.spot(statement.right)
+                one, other = self.inside(a), self.inside(b)
+                a.row[one], a.row[other] = a.row[other], a.row[one]
             case form.If():
                 self.block(statement.then if self.value(statement.test) else statement.other)
             case form.For():
@@ -245,6 +253,9 @@ class Interpreter:
                 a, b = self.spot(expr.left), self.spot(expr.right)
                 width = self.layout.width(a.type)
                 return a.row[a.offset : a.offset + width] == b.row[b.offset : b.offset + width]
+            case form.Precedes():
+                a, b = self.spot(expr.left), self.spot(expr.right)
+                return a.row[self.inside(a)] < b.row[self.inside(b)]
             case form.Arithmetic():
                 return self.arithmetic(expr)
             case form.IfElse():

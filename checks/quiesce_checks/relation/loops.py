@@ -6,15 +6,15 @@ import ast
 from enum import Enum
 from typing import Any, cast
 
-from quiesce_model.language.types import EachType, LeftType, OptionalType, Type
+from quiesce_model.language.types import EachType, LeftType, OptionalType, RowType, SubsetType, Type
 
 from . import form
-from .expressions import Expressions
+from .contents import Contents
 from .form import Expr, Kind, Place
 from .scope import AliasOf, OptionalKey, Scalar, kind_of
 
 
-class Loops(Expressions):
+class Loops(Contents):
     """Translates loops, each over something whose size is known at the scope."""
 
     def fold(self, node: ast.Call, op: str) -> Expr:
@@ -29,8 +29,9 @@ class Loops(Expressions):
         loops: list[tuple[form.Loop, tuple[Expr, ...]]] = []
         for generator in source.generators:
             self.scope.inner += 1  # a comprehension's names are its own
-            loop = self.loop(generator.target, generator.iter, f"#{self.scope.inner}")
-            loops.append((loop, tuple(self.condition(test) for test in generator.ifs)))
+            loop, held = self.loop(generator.target, generator.iter, f"#{self.scope.inner}")
+            tests = tuple(self.condition(test) for test in generator.ifs)
+            loops.append((loop, tests if held is None else (held, *tests)))
         body = self.condition(source.elt) if op in ("all", "any") else self.number(source.elt)
         self.scope.names = outer
         default: Expr | None = None
@@ -47,30 +48,30 @@ class Loops(Expressions):
     def may_be_empty(self, loop: form.Loop) -> bool:
         return isinstance(loop.over, form.Range) or (isinstance(loop.over, form.Items) and loop.over.size == 0)
 
-    def loop(self, target: ast.expr, over: ast.expr, mark: str = "") -> form.Loop:
-        """Bind the names of a ``for`` and say what it runs over; ``mark`` sets the slots of a comprehension apart."""
+    def loop(self, target: ast.expr, over: ast.expr, mark: str = "") -> tuple[form.Loop, Expr | None]:
+        """Bind the names of a ``for`` and say what it runs over, and the condition under which a turn is taken if not
+        every one is; ``mark`` sets the slots of a comprehension apart."""
         enumerated = isinstance(over, ast.Call) and self.static(over.func) is enumerate
         if enumerated:
             assert isinstance(over, ast.Call)
             if len(over.args) != 1 or not (isinstance(target, ast.Tuple) and len(target.elts) == 2):
                 self.error(over, "enumerate needs two names", "write `for i, x in enumerate(self.field)`")
             names = [self.target_name(t) for t in target.elts]
-            place = self.items(over.args[0])
-            return self.bind_items(place, names[0], names[1], over, mark)
+            return self.bind_items(self.items(over.args[0]), names[0], names[1], over, mark)
         if isinstance(over, ast.Call) and self.static(over.func) is range:
             low, high = self.range_bounds(over)
             name = self.target_name(target)
             slot = self.scope.slot(name) + mark
             self.scope.names[name] = Scalar(form.Local(slot, int, self.site(target)), int)
-            return form.Loop(form.Range(low, high), slot, None)
+            return form.Loop(form.Range(low, high), slot, None), None
         if isinstance(over, ast.Tuple):
             values = tuple(self.value(item) for item in over.elts)
-            return self.bind_values(values, target, over, mark)
+            return self.bind_values(values, target, over, mark), None
         if isinstance(over, ast.Name | ast.Attribute):
             static = self.static(over)
             if isinstance(static, type) and issubclass(static, Enum):
                 literals = tuple(form.Literal_(n, static, self.site(over)) for n, _ in enumerate(static))
-                return self.bind_values(literals, target, over, mark)
+                return self.bind_values(literals, target, over, mark), None
         return self.bind_items(self.items(over), None, self.target_name(target), over, mark)
 
     def bind_values(self, values: tuple[Expr, ...], target: ast.expr, over: ast.expr, mark: str) -> form.Loop:
@@ -91,15 +92,29 @@ class Loops(Expressions):
         found = self.operand(node)
         if isinstance(found, Place) and isinstance(found.type, OptionalType):
             found = self.payload(found)
-        if isinstance(found, Place) and isinstance(found.type, EachType):
+        if isinstance(found, Place) and isinstance(found.type, EachType | RowType | SubsetType):
             return found
         self.error(
             node,
             f"{self.text(node)} cannot be looped over",
-            "loop over range(constant), a field declared with each, an enum, or a tuple of values",
+            "loop over range(constant), a field declared with each, a container, an enum, or a tuple of values",
         )
 
-    def bind_items(self, place: Place, index: str | None, item: str, node: ast.AST, mark: str) -> form.Loop:
+    def bind_items(
+        self, place: Place, index: str | None, item: str, node: ast.AST, mark: str
+    ) -> tuple[form.Loop, Expr | None]:
+        if isinstance(place.type, SubsetType):
+            if index is not None:
+                self.error(node, "a subset has no order to count in", "loop over it without enumerate")
+            slot = self.scope.slot(item) + mark
+            local = form.Local(slot, int, self.site(node))
+            self.scope.names[item] = Scalar(local, int)
+            all_of_it = form.Range(self.literal(0, node), self.literal(place.type.size, node))
+            return form.Loop(all_of_it, slot, None), self.held(place, local, node)
+        if isinstance(place.type, RowType):
+            index = index or f"{item}'s place"
+            loop, _ = self.bind_items(self.within(place, "item"), index, item, node, mark)
+            return loop, self.held(place, cast(Scalar, self.scope.names[index]).value, node)
         each = cast(EachType, place.type)
         counted: str | None = None
         if index is not None:
@@ -112,7 +127,7 @@ class Loops(Expressions):
             self.scope.names[item] = self.alias(slot, each.item, self.optional_key(place), node)
         else:
             self.scope.names[item] = Scalar(form.Local(slot, kind, self.site(node)), kind)
-        return form.Loop(form.Items(place, each.size), counted, slot, by_alias)
+        return form.Loop(form.Items(place, each.size), counted, slot, by_alias), None
 
     def alias(self, slot: str, type: Type, key: OptionalKey | None, node: ast.AST) -> AliasOf:
         self.root_types[slot] = type

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
+from quiesce_model.language.containers import Container
 from quiesce_model.language.types import (
     AgeType,
     EachType,
@@ -16,6 +17,8 @@ from quiesce_model.language.types import (
     LeftType,
     OptionalType,
     RecordType,
+    RowType,
+    SubsetType,
     Type,
 )
 
@@ -73,6 +76,13 @@ class Scope:
         """Aliases into optional members that have just been assigned mean something else in Python: unbind them."""
         for name, binding in self.names.items():
             if isinstance(binding, AliasOf) and binding.optional in keys:
+                if issubclass(binding.optional[0], Container):
+                    kind = binding.optional[0].__name__.lower()
+                    self.names[name] = Unbound(
+                        f"{name} was bound to an item before a {kind} changed, and may mean another item now",
+                        f"read what you need of {name} first, or bind it again",
+                    )
+                    continue
                 self.names[name] = Unbound(
                     f"{name} was bound before .{binding.optional[1]} was assigned, and may mean the old value",
                     f"bind {name} again after the assignment",
@@ -128,6 +138,10 @@ def kind_name(kind: Kind) -> str:
 
 def type_name(type: Type) -> str:
     match type:
+        case RowType():
+            return f"a {type.record.__name__.lower()} of {type_name(type.item)}"
+        case SubsetType():
+            return "a subset"
         case RecordType():
             return type.record.__name__
         case EachType():

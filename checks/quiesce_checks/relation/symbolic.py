@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from quiesce_model.language import containers
 from quiesce_model.language.types import STOPPED, AgeType, EachType, OptionalType, RecordType, Type
 
 from . import form
@@ -20,6 +21,8 @@ from .form import Expr, Place, Statement
 from .layout import Layout
 from .relation import Exit, Site
 from .terms import BOOL, FALSE, TRUE, Term
+
+LIBRARY = containers.__file__
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class Execution:
     alive: Term = TRUE
     within: Term = TRUE
     pending: Term = TRUE
+    caller: Site | None = None
+    """Where the model calls a method of a container, while that is executed: a fault in it is the caller's."""
 
     def __post_init__(self) -> None:
         self.state = State(self.row, {}, Frame())
@@ -104,6 +109,7 @@ class Execution:
         site: Site,
     ) -> None:
         """An exit under ``when`` and whatever has to hold for this point to be reached."""
+        site = self.caller or site
         condition = t.and_(self.alive, self.within, when)
         if kind == "blocked":
             self.guards.append((t.and_(self.within, when), site))
@@ -200,6 +206,8 @@ class Execution:
                 self.build(self.spot(statement.place), held, statement.site)
             case form.Clear():
                 self.reset(self.spot(statement.place))
+            case form.Swap():
+                self.swap(self.spot(statement.left), self.spot(statement.right))
             case form.If():
                 test = self.value(statement.test)
                 self.branch(test, statement)
@@ -382,6 +390,12 @@ class Execution:
             self.check(target, n, value, site)
             self.write(target, n, value)
 
+    def swap(self, a: Spot, b: Spot) -> None:
+        held = [(self.read(a, n), self.read(b, n)) for n in range(self.layout.width(a.type))]
+        for n, (one, other) in enumerate(held):
+            self.write(a, n, other)
+            self.write(b, n, one)
+
     def prepare(self, build: form.Build) -> dict[int, Any]:
         held: dict[int, Any] = {}
         for position, member in build.members.items():
@@ -434,6 +448,8 @@ class Execution:
                 return self.compare(expr)
             case form.Same():
                 return self.same(self.spot(expr.left), self.spot(expr.right))
+            case form.Precedes():
+                return self.precedes(self.spot(expr.left), self.spot(expr.right))
             case form.Arithmetic():
                 return self.arithmetic(expr)
             case form.IfElse():
@@ -449,7 +465,12 @@ class Execution:
 
     def value_of_call(self, call: form.Call) -> Term | None:
         args: list[Term | Spot] = [self.spot(a) if isinstance(a, Place) else self.value(a) for a in call.args]
-        return self.call(call.function, args, self.pending)
+        caller = self.caller
+        if caller is None and call.function.site.file == LIBRARY:
+            self.caller = call.site
+        found = self.call(call.function, args, self.pending)
+        self.caller = caller
+        return found
 
     def guarded(self, condition: Term, expr: Expr) -> Term:
         """A value that is worked out only where the condition holds; elsewhere it is never looked at."""
@@ -498,6 +519,13 @@ class Execution:
 
     def same(self, a: Spot, b: Spot) -> Term:
         return t.and_(*(t.eq(self.read(a, n), self.read(b, n)) for n in range(self.layout.width(a.type))))
+
+    def precedes(self, a: Spot, b: Spot) -> Term:
+        found = FALSE
+        for n in reversed(range(self.layout.width(a.type))):
+            x, y = t.to_int(self.read(a, n)), t.to_int(self.read(b, n))
+            found = t.or_(t.lt(x, y), t.and_(t.eq(x, y), found))
+        return found
 
     def arithmetic(self, expr: form.Arithmetic) -> Term:
         a, b = t.to_int(self.value(expr.left)), t.to_int(self.value(expr.right))

@@ -1,7 +1,8 @@
 """A state as it is shown: a tree of fields and indexes with short texts at its ends, and what changed
 between two.
 
-Flags are yes and no, members of an enum their names, a stopped age and an absent value a dash. Indexes
+Flags are yes and no, members of an enum their names, a stopped age and an absent value a dash; a queue or bag is
+what is in it, a subset {0, 2}. Indexes
 whose values are the same are shown once: ``session[0..2].triggered``."""
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from quiesce_model.language.types import (
     FlagType,
     OptionalType,
     RecordType,
+    RowType,
+    SubsetType,
     Type,
 )
 
 ABSENT = "–"
+
+SHORT = 24
+"""Letters that a content may take, before and after, to be shown whole."""
 
 T = TypeVar("T")
 
@@ -70,6 +76,11 @@ class Entry:
 
 def shape(type: Type, leaves: Iterator[int]) -> Node:
     """The node of a value, taking its leaves from the iterator."""
+    if isinstance(type, RowType):
+        length, items = next(leaves), [shape(type.item, leaves) for _ in range(type.size)]
+        return Items(tuple(items[:length]))
+    if isinstance(type, SubsetType):
+        return Atom("{" + ", ".join(str(n) for n in [n for n in range(type.size) if next(leaves)]) + "}")
     if isinstance(type, RecordType):
         return Fields(tuple((member.name, shape(member.type, leaves)) for member in type.members))
     if isinstance(type, EachType):
@@ -136,7 +147,21 @@ def changes(before: Node, after: Node, path: str = "", spell: Callable[[Node], s
             for old, new in zip(before.items, after.items, strict=True)
         ]
         return [Change(path + index + dotted(sub), was, now) for index, (sub, (was, now)) in together(inner)]
+    if isinstance(before, Items) and isinstance(after, Items):
+        return [content_change(before, after, path, spell)]
     return [Change(path, spell(before), spell(after))]
+
+
+def content_change(before: Items, after: Items, path: str, spell: Callable[[Node], str]) -> Change:
+    """A queue or bag that has more or fewer items: whole if that is short, else the one item that came or went."""
+    whole = Change(path, spell(before), spell(after))
+    if len(whole.before) + len(whole.after) <= SHORT:
+        return whole
+    fewer, more, word = (before, after, "with") if len(before.items) < len(after.items) else (after, before, "less")
+    for place, item in enumerate(more.items):
+        if (*more.items[:place], *more.items[place + 1 :]) == fewer.items:
+            return Change(path, str(len(before.items)), f"{len(after.items)}, {word} {spell(item)}")
+    return whole
 
 
 def together(inner: Sequence[Sequence[tuple[str, T]]]) -> list[tuple[str, tuple[str, T]]]:
@@ -193,5 +218,7 @@ def select(node: Node, keep: Callable[[str], bool], path: str = "") -> Node:
     if isinstance(node, Fields):
         kept = ((name, select(item, keep, join(path, name))) for name, item in node.items)
         return Fields(tuple((name, item) for name, item in kept if item != NOTHING))
+    if not node.items:
+        return node if keep(path) else NOTHING
     items = tuple(select(item, keep, f"{path}[{index}]") for index, item in enumerate(node.items))
     return Items(items) if any(item != NOTHING for item in items) else NOTHING

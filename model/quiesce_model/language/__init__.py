@@ -1,5 +1,6 @@
 """The modelling language: what a model needs to be written, and nothing else."""
 
+from .containers import Bag, Queue, Subset, bag, queue, subset
 from .fields import age, between, counter, each, flag, ghost, left, one_of, optional, part, upto
 from .machine import (
     Machine,
@@ -18,16 +19,20 @@ from .values import Age, Left, Record
 
 __all__ = [
     "Age",
+    "Bag",
     "Blocked",
     "Fault",
     "Left",
     "Machine",
     "Misuse",
+    "Queue",
     "Record",
     "Step",
+    "Subset",
     "action",
     "age",
     "assumption",
+    "bag",
     "between",
     "constant",
     "counter",
@@ -40,8 +45,10 @@ __all__ = [
     "one_of",
     "optional",
     "part",
+    "queue",
     "reachable",
     "step_property",
+    "subset",
     "terminal",
     "upto",
 ]

@@ -14,6 +14,8 @@ left               one: the time that is left, 0 when it is over
 record             those of its fields
 each               those of its items
 optional           one that says whether there is a value, then those of the value, all at their start if absent
+queue, bag         one for the length, then those of every place, all at their start where it is not in use
+subset             a flag for each index
 =================  ==========================================================================================
 """
 
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .outcome import Fault
 
@@ -294,6 +296,51 @@ class EachType(Type):
 
     def plain(self, value: Any) -> Any:
         return [self.item.plain(item) for item in value.items_]
+
+
+@dataclass(frozen=True)
+class PlacesType(EachType):
+    """The places of a queue or a bag."""
+
+
+@dataclass(frozen=True)
+class RowType(RecordType):
+    """A queue or a bag: a length, then a range of items of which so many are in use."""
+
+    @property
+    def item(self) -> Type:
+        return cast(EachType, self.members[1].type).item
+
+    @property
+    def size(self) -> int:
+        """How many items it can hold."""
+        return cast(EachType, self.members[1].type).size
+
+    def plain(self, value: Any) -> Any:
+        return [self.item.plain(item) for item in value.items_[1].items_[: value.items_[0]]]
+
+
+@dataclass(frozen=True)
+class QueueType(RowType):
+    """Items, first in, first out."""
+
+
+@dataclass(frozen=True)
+class BagType(RowType):
+    """Items in the order of their leaves, which is no order of the model's."""
+
+
+@dataclass(frozen=True)
+class SubsetType(RecordType):
+    """Some of the indexes of a range: a flag for each."""
+
+    @property
+    def size(self) -> int:
+        """How many indexes there are."""
+        return cast(EachType, self.members[0].type).size
+
+    def plain(self, value: Any) -> Any:
+        return [index for index, held in enumerate(value.items_[0].items_) if held]
 
 
 @dataclass(frozen=True)

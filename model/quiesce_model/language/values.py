@@ -12,7 +12,7 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 from . import fields as _fields
 from .outcome import Fault, Misuse
-from .types import STOPPED, EachType, RecordType, Type
+from .types import STOPPED, EachType, PlacesType, RecordType, Type
 
 T = TypeVar("T")
 
@@ -152,6 +152,8 @@ class Each(Cells):
     def at(self, index: int) -> int:
         if 0 <= index < len(self.items_):
             return index
+        if isinstance(self.layout_, PlacesType) and index == len(self.items_):
+            raise Fault("index", self.where_, "there is no such item, or no room for another")
         raise Fault("index", self.where_, f"index {index} is outside 0..{len(self.items_) - 1}")
 
     def __getitem__(self, index: int) -> Any:

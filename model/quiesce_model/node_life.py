@@ -66,6 +66,8 @@ class NodeLife(SchedulerSettings):
         self.node.effect = self.effect
         self.node.provisional = self.awaited
         self.node.demanded = self.awaited
+        if self.awaited:
+            self.invalidate()
 
     @action(own=bool)
     def change(self, own: bool) -> None:
@@ -286,10 +288,10 @@ class NodeLife(SchedulerSettings):
 
     @action()
     def register(self) -> None:
-        """The same action is registered anew."""
+        """The same action is registered anew, which invalidates it; the record is the one that was left."""
         self.require(not self.node.registered)
-        self.node.register()
-        self.summon()
+        self.node.registered = True
+        self.invalidate()
 
     # Idle.
 

@@ -132,7 +132,8 @@ class OneNode(NodeLife):
     @step_property(on="register")
     def a_registration_inherits_nothing(self, before: OneNode) -> bool:
         """The next registration of an action waits for nothing that the last one did (retire_all)."""
-        return self.node.gates.eligible(self) or self.held
+        gates = self.node.gates
+        return (gates.throttle.over and gates.backoff.over and gates.echo.over) or self.held
 
     # Retries.
 

@@ -137,12 +137,6 @@ class Node(Record):
             self.gates.holds = 0
             self.gates.throttle.clear()
 
-    def register(self) -> None:
-        """Registered anew: what ran before runs again, and the record is the one that was left."""
-        self.registered = True
-        if self.status is Status.CLEAN:
-            self.status = Status.INVALID
-
     def holds_idle(self, c: SchedulerSettings) -> bool:
         """Whoever waits for idle waits for this node, although it is deferred."""
         if not self.due(c) or (not self.live() and c.rule("GAT-25")):

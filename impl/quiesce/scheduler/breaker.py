@@ -14,7 +14,7 @@ wants to be called again. No call does work that grows with the number of pairs 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
 from quiesce.address import Entity
@@ -71,6 +71,8 @@ class RemoteEchoBreaker:
         self._events: deque[BreakerEvent] = deque()
         self._trips = 0
         self._cycles = 0
+        self.on_drop: Callable[[Action, Entity, ClearReason], None] | None = None
+        """Told of every pair that is held no more, tripped or not."""
         self._kickoffs = 0
 
     # --- a run ---
@@ -174,20 +176,25 @@ class RemoteEchoBreaker:
 
     def pairs(self) -> tuple[PairState, ...]:
         """Every pair as it stands, the oldest first."""
-        return tuple(
-            PairState(
-                action=pair.owner.action.label,
-                document=pair.document,
-                echoes=pair.echoes,
-                window_opened=pair.window_opened,
-                last_echo=pair.last_echo,
-                tripped=pair.tripped_at is not None,
-                step_ms=pair.step_ms,
-                renewals=pair.renewals,
-                deadline=pair.owner.deadlines[pair],
-                settles_after=self._settling.get(pair),
-            )
-            for pair in self._table
+        return tuple(self._state(pair) for pair in self._table)
+
+    def pair(self, action: Action, document: Entity) -> PairState | None:
+        """One pair as it stands, if it is held."""
+        pair = self._pair(action, document)
+        return self._state(pair) if pair is not None else None
+
+    def _state(self, pair: Pair) -> PairState:
+        return PairState(
+            action=pair.owner.action.label,
+            document=pair.document,
+            echoes=pair.echoes,
+            window_opened=pair.window_opened,
+            last_echo=pair.last_echo,
+            tripped=pair.tripped_at is not None,
+            step_ms=pair.step_ms,
+            renewals=pair.renewals,
+            deadline=pair.owner.deadlines[pair],
+            settles_after=self._settling.get(pair),
         )
 
     # --- the rules ---
@@ -289,6 +296,8 @@ class RemoteEchoBreaker:
 
     def _drop(self, pair: Pair, reason: ClearReason, now: float) -> None:
         """Take a pair out of the table; its deadline is the caller's to leave or to discard."""
+        if self.on_drop is not None:
+            self.on_drop(pair.owner.action, pair.document, reason)
         self._table.remove(pair)
         self._settling.pop(pair, None)
         del pair.owner.pairs[pair.document]

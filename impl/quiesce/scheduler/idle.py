@@ -70,6 +70,8 @@ class Idle:
         self._waiters = [waiter for waiter in self._waiters if waiter not in released]
         for node in self._scheduler.backed_off:
             node.gates.hold_passes = 0
+        if self._scheduler.trace is not None:
+            self._scheduler.trace.idle()
         for waiter in released:
             waiter.on_idle()
 

@@ -47,6 +47,8 @@ class Runner:
         causes = tuple(node.causes)
         scheduler.begin(node, pass_id)
         run = Run(node, node.registration, scheduler.replica.begin(node, CommitClass.DERIVED), causes)
+        if scheduler.trace is not None:
+            scheduler.trace.run_started(run)
         yield from self._body(run)
         self._finish_reactive(run)
         yield Ran(run)
@@ -55,6 +57,8 @@ class Runner:
         """Run a handler for an event."""
         node = event.handler
         run = Run(node, event.registration, self._scheduler.replica.begin(node), payload=event.payload)
+        if self._scheduler.trace is not None:
+            self._scheduler.trace.run_started(run)
         yield from self._body(run)
         self._finish_event(run, event)
         yield Ran(run)
@@ -80,6 +84,8 @@ class Runner:
         scheduler, node = self._scheduler, run.node
         now = scheduler.clock()
         if node.registration is not run.registration:
+            if scheduler.trace is not None:
+                scheduler.trace.run_ended(run)
             self._throw_away(run)
             return
         node.gates.debounce_ready_at = 0.0
@@ -87,6 +93,8 @@ class Runner:
             node.gates.arm_throttle(now)
         self._debounce_if_slow(node, now - run.started)
         scheduler.agenda.refresh(node)
+        if scheduler.trace is not None:
+            scheduler.trace.run_ended(run)
         if isinstance(run.error, RunAgain):
             self._throw_away(run)
             self._budgeted(run, str(run.error) or ASKED)
@@ -109,6 +117,8 @@ class Runner:
 
     def _finish_event(self, run: Run, event: Event) -> None:
         scheduler, node = self._scheduler, run.node
+        if scheduler.trace is not None:
+            scheduler.trace.run_ended(run)
         if node.registration is not run.registration:
             self._throw_away(run)
             event.finish("retired")
@@ -178,6 +188,8 @@ class Runner:
         except Exception as error:
             run.transaction.abort()
             run.decide(committed=False)
+            if self._scheduler.trace is not None:
+                self._scheduler.trace.not_kicked_off(run)
             if run.node.kind is Kind.HANDLER:
                 message = f"the commit of handler {run.node.label} could not be made: {error}"
                 self._scheduler.fail(Failure(run.node.label, "commit-refused", message, error))
@@ -185,6 +197,8 @@ class Runner:
                 self._budgeted(run, f"its commit could not be made: {error}")
             return None
         self.unsettled += 1
+        if self._scheduler.trace is not None:
+            self._scheduler.trace.kicked_off(run)
         return run.handle
 
     def _resubscribe(self, run: Run, log: TransactionLog) -> None:
@@ -223,6 +237,8 @@ class Runner:
         run.decide(committed=result.settled is Settled.COMMITTED)
         if node.registration is run.registration:
             fate = fate_of(result)
+            if scheduler.trace is not None and fate is not Fate.SUCCESS:
+                scheduler.trace.not_committed(run, "stale" if fate is Fate.STALE else "refused", result.code)
             if fate is Fate.SUCCESS:
                 self._succeeded(run)
             elif fate is Fate.STALE:
@@ -242,6 +258,8 @@ class Runner:
                     scheduler.invalidation.forgive_revert(node, run.log.writes)
                 message = f"the commit of {node.kind.value} {node.label} was refused: {result.message}"
                 scheduler.fail(Failure(node.label, result.code or "commit-refused", message))
+        elif scheduler.trace is not None:
+            scheduler.trace.not_committed(run, "outlived", result.code)
         scheduler.check_idle()
 
     def _succeeded(self, run: Run) -> None:
@@ -253,6 +271,8 @@ class Runner:
         steps = scheduler.breaker.steps(node, run.capture, ReadSet(run.log.reads, run.log.shallow_reads))
         if steps:
             scheduler.apply_echo_gate(node, scheduler.breaker.observe(node, steps, now))
+        if scheduler.trace is not None:
+            scheduler.trace.committed(run, steps)
 
     def _budgeted(self, run: Run, why: str) -> None:
         """A failure that is no stale basis: so many in a row, and then only a new change tries again."""

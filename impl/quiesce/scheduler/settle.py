@@ -33,6 +33,8 @@ class Pass:
     def steps(self) -> Iterator[Step]:
         """Every step in its turn."""
         scheduler = self._scheduler
+        if scheduler.trace is not None:
+            scheduler.trace.pass_began(self.id)
         yield Began(self.id)
         yield from self._event()
         if self._event_demand or scheduler.agenda.any_ready(scheduler.clock()):
@@ -114,6 +116,8 @@ class Pass:
             node.gates.back_off(now, scheduler.convergence)
             scheduler.backed_off[node] = None
             scheduler.agenda.refresh(node)
+            if scheduler.trace is not None:
+                scheduler.trace.backed_off(node)
         if deferred:
             names = ", ".join(node.label for node in deferred[:10])
             scheduler.log.warn(
@@ -137,6 +141,11 @@ class Pass:
         for node in [node for node in scheduler.backed_off if node.status is Status.CLEAN]:
             deleted = node.gates.clear_backoff() or deleted
             del scheduler.backed_off[node]
+            if scheduler.trace is not None:
+                scheduler.trace.converged(node)
         if deleted:
             scheduler.recompute_wake()
-        return Ended(self.id, scheduler.continue_or_sleep())
+        ended = Ended(self.id, scheduler.continue_or_sleep())
+        if scheduler.trace is not None:
+            scheduler.trace.pass_ended(self.id)
+        return ended

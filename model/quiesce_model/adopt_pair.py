@@ -24,7 +24,7 @@ class AdoptPair(Adoption):
         return 2
 
     def looks(self, s: int, n: int, document: int) -> bool:
-        return document != 1 or self.session[s].sees(0) > 0
+        return document in (0, 2) or (document == 1 and self.session[s].sees(0) > 0)
 
     def is_shallow(self, document: int) -> bool:
         return self.shallow and document == 1
@@ -34,7 +34,7 @@ class AdoptPair(Adoption):
         return me.sees(1) if me.sees(0) > 0 else 0
 
     def is_input(self, document: int) -> bool:
-        return document < 2
+        return document != 2
 
     @initial
     def all_is_current(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .adoption_life import AdoptionLife, Difference
+from .adoption_life import AdoptionLife
+from .adoption_session import Difference
 from .language import invariant, reachable
 
 
@@ -40,7 +41,7 @@ class Adoption(AdoptionLife):
     def is_current_at(self, s: int, n: int) -> bool:
         me = self.session[s]
         shown = me.node[n].screen if self.is_effect(n) else me.sees(self.output(n))
-        return shown == self.wants(s, n) or me.node[n].failed
+        return shown == self.wants(s, n) or me.node[n].failed or not self.is_called_for(s, n)
 
     @invariant("ADO-21")
     def at_rest_all_is_listened_to(self) -> bool:

@@ -23,7 +23,7 @@ class AdoptionLife(ObservationSettings):
 
     ``writes`` is how many writes of users an exploration goes to. ``parked``: a session takes its own commit for
     pending until a window covers it; otherwise the server's answer, which may overtake a window, settles it. With
-    ``base_read`` a write reads what it replaces.
+    ``base_read`` a write reads what it replaces. Without ``rows`` no window carries any.
 
     With ``may_leave`` a session may go for good, with ``may_fail`` connections die, with ``may_pull`` a session may ask
     for a document by itself, with ``may_drop`` the server may lose any row, with ``may_throw`` runs may fail, and with
@@ -40,6 +40,7 @@ class AdoptionLife(ObservationSettings):
     may_throw: bool = constant(False)
     foreign: bool = constant(False)
     base_read: bool = constant(True)
+    rows: bool = constant(True)
     answer_awaited: bool = constant(False)
 
     store: Store = part(Store)
@@ -69,6 +70,22 @@ class AdoptionLife(ObservationSettings):
 
     def is_shallow(self, document: int) -> bool:
         """Whether actions read the document as a list of keys, not for what is under them."""
+        return False
+
+    def is_registered(self, s: int, n: int) -> bool:
+        """Whether session ``s`` has action n."""
+        return True
+
+    def is_called_for(self, s: int, n: int) -> bool:
+        """Whether session ``s``, as it sees things, should have action n."""
+        return True
+
+    def coordinates(self, n: int) -> bool:
+        """Whether action n is registered as one that always runs, since it starts others."""
+        return False
+
+    def lacks_a_child(self, s: int, n: int) -> bool:
+        """Whether action n, if session ``s`` ran it now, would start an action or stop one."""
         return False
 
     @initial
@@ -129,6 +146,10 @@ class AdoptionLife(ObservationSettings):
             me.outbox.shallow[d] = me.node[n].trigger[d] and self.is_shallow(d)
         if writes:
             self.touch(s, self.output(n), n)
+        self.ran(s, n)
+
+    def ran(self, s: int, n: int) -> None:
+        """Session ``s`` has run action n."""
 
     def has_what_it_reads(self, s: int, n: int) -> bool:
         """Whether session ``s`` has all that action n reads, and is told of its changes."""
@@ -190,14 +211,11 @@ class AdoptionLife(ObservationSettings):
         self.require(self.store.seq < self.most)
         document = me.outbox.document
         value = me.outbox.value
+        self.overtake(document)
         self.store.write(self, document, value)
         if me.outbox.action < self.actions:
             self.store.observe(self, me.outbox, s)
-        for other, them in enumerate(self.session):
-            if other != s and them.outbox.on_way:
-                for d in range(self.documents):
-                    if d == document and (them.outbox.reads[d] or them.outbox.shallow[d]):
-                        them.outbox.stale = True
+        me.outbox.stale = False
         if self.parked and me.present:
             me.outbox.accepted = self.store.seq
         else:
@@ -205,6 +223,13 @@ class AdoptionLife(ObservationSettings):
             for d in range(self.documents):
                 if d == document and me.present:
                     me.confirmed[d].renew(self.store.seq, value)
+
+    def overtake(self, document: int) -> None:
+        """What any commit on its way has read of the document is not the newest any more."""
+        for me in self.session:
+            for d in range(self.documents):
+                if d == document and (me.outbox.reads[d] or me.outbox.shallow[d]):
+                    me.outbox.stale = True
 
     def refuse(self, s: int) -> None:
         """What the run had read is not so any more: what it wrote is taken back, and it is to run again."""
@@ -255,7 +280,7 @@ class AdoptionLife(ObservationSettings):
         covered = self.session[s].cursor < row.slot <= self.store.seq
         own = row.writer == s and self.rule("ADO-24")
         tracked = all(not row.covers(self, n, d) or self.session[s].watched[d] for d in range(self.documents))
-        return covered and not own and (tracked or not self.rule("ADO-23"))
+        return self.rows and covered and not own and (tracked or not self.rule("ADO-23"))
 
     @action(s="sessions")
     def deliver(self, s: int) -> None:
@@ -326,11 +351,17 @@ class AdoptionLife(ObservationSettings):
             if self.rule("ADO-22"):
                 node.dirty = False
             self.session[s].window.adopts[n] = True
+            self.adopted(s, n)
+
+    def adopted(self, s: int, n: int) -> None:
+        """Session ``s`` has adopted a row for action n."""
 
     def may_adopt(self, s: int, n: int, row: Row) -> bool:
         """Whether session ``s`` may take the row for a run of its own."""
         return (
-            (not self.is_effect(n) or not self.rule("ADO-13"))
+            self.is_registered(s, n)
+            and (not self.coordinates(n) or not self.rule("ADO-15"))
+            and (not self.is_effect(n) or not self.rule("ADO-13"))
             and (not row.failed or not self.rule("ADO-16"))
             and (not row.dirty or not self.rule("ADO-17"))
             and all(self.is_current(s, n, row, d) for d in range(self.documents))
@@ -358,6 +389,8 @@ class AdoptionLife(ObservationSettings):
                 found = Difference.EFFECT
         elif me.sees(self.output(n)) != self.wants(s, n):
             found = Difference.VALUE
+        elif self.lacks_a_child(s, n):
+            found = Difference.CHILD
         self.note(found)
 
     def note(self, found: Difference) -> None:
@@ -422,3 +455,7 @@ class AdoptionLife(ObservationSettings):
             node.screen = 0
             for d in range(self.documents):
                 node.trigger[d] = False
+        self.gone(s)
+
+    def gone(self, s: int) -> None:
+        """Session ``s`` is not there any more."""

@@ -113,14 +113,19 @@ class Writer:
         self.used[construct] += 1
         return text
 
+    def used_one(self, *choices: tuple[str, str]) -> str:
+        """One of several texts, each with the construct that it uses, if any."""
+        construct, text = self.pick(*choices)
+        return self.use(construct, text) if construct else text
+
     # Expressions. ``b`` is a name that holds a box, ``i`` an expression for an index.
 
     def number(self, depth: int, b: str, i: str) -> str:
         if depth <= 0 or self.chance(0.25):
-            return self.pick(
-                str(self.random.randint(0, 3)), "self.total", "self.low", f"{b}.count", f"self.level[{i}]", "self.top",
-                i,
-                self.use("left read as a number", f"{b}.rest.remaining"),
+            return self.used_one(
+                ("", str(self.random.randint(0, 3))), ("", "self.total"), ("", "self.low"), ("", f"{b}.count"),
+                ("", f"self.level[{i}]"), ("", "self.top"), ("", i),
+                ("left read as a number", f"{b}.rest.remaining"),
             )  # fmt: skip
         a, c = (self.number(depth - 1, b, i) for _ in range(2))
         match self.random.randrange(14):
@@ -128,11 +133,11 @@ class Writer:
                 held = self.pick("self.mail", "self.pile", "self.line", "self.marks", f"{b}.marks")
                 return self.use("len of a container", f"len({held})")
             case 13:
-                return self.pick(
-                    self.use("fold over a queue", "sum(m.weight for m in self.mail)"),
-                    self.use("fold over a bag", "max((m.weight + n for n, m in enumerate(self.pile)), default=0)"),
-                    self.use("fold over a subset", f"sum(n for n in {b}.marks)"),
-                    self.use("item of a container", self.pick("self.mail.first.weight", f"self.line[{i}]")),
+                return self.used_one(
+                    ("fold over a queue", "sum(m.weight for m in self.mail)"),
+                    ("fold over a bag", "max((m.weight + n for n, m in enumerate(self.pile)), default=0)"),
+                    ("fold over a subset", f"sum(n for n in {b}.marks)"),
+                    ("item of a container", self.pick("self.mail.first.weight", f"self.line[{i}]")),
                 )
             case 0:
                 return self.use("+", f"({a} + {c})")
@@ -161,11 +166,11 @@ class Writer:
 
     def condition(self, depth: int, b: str, i: str) -> str:
         if depth <= 0 or self.chance(0.2):
-            return self.pick(
-                "self.lit", f"{b}.open", self.use("is None", f"{b}.parcel is {self.pick('', 'not ')}None"),
-                self.use("age running", f"{b}.since.running"), self.use("left over", f"{b}.rest.over"),
-                self.use("enum comparison", f"{b}.colour {self.pick('==', '!=', 'is')} {self.pick(*COLOURS)}"),
-                self.use("property", f"{b}.busy"),
+            return self.used_one(
+                ("", "self.lit"), ("", f"{b}.open"), ("is None", f"{b}.parcel is {self.pick('', 'not ')}None"),
+                ("age running", f"{b}.since.running"), ("left over", f"{b}.rest.over"),
+                ("enum comparison", f"{b}.colour {self.pick('==', '!=', 'is')} {self.pick(*COLOURS)}"),
+                ("property", f"{b}.busy"),
             )  # fmt: skip
         match self.random.randrange(17):
             case 14:
@@ -225,7 +230,7 @@ class Writer:
     def statement(self, depth: int, b: str, i: str, indent: int) -> None:
         number = lambda d=2: self.number(d, b, i)  # noqa: E731
         condition = lambda d=2: self.condition(d, b, i)  # noqa: E731
-        match self.random.randrange(28):
+        match self.random.randrange(30):
             case 20:
                 self.put(indent, "if not self.mail.full:")
                 parcel = self.pick(f"Parcel(weight={self.within(number(), 3)}, fresh=self.lit)", "Parcel()")
@@ -250,18 +255,20 @@ class Writer:
                 op = self.pick("|=", "&=", "-=")
                 self.put(indent, self.use("subset with another", f"{b}.marks {op} self.marks"))
                 self.put(indent, self.use("subset copied", f"self.marks = self.box[{i}].marks"))
-            case 27 if depth > 0:
+            case 27:
                 self.names += 1
                 name = f"m{self.names}"
                 if self.chance(0.5):
                     self.put(indent, self.use("for over a queue", f"for {name} in self.mail:"))
                     self.put(indent + 1, f"{name}.weight = {self.within(number(1), 3)}")
-                elif self.chance(0.5):
+                else:
                     self.put(indent, self.use("for over a bag", f"for {name} in self.pile:"))
                     self.put(indent + 1, f"self.total = min({name}.weight + self.total, 3)")
-                else:
-                    self.put(indent, self.use("for over a subset", f"for {name} in {b}.marks:"))
-                    self.block(depth - 1, b, f"{name} % 2", indent + 1)
+            case 28 | 29 if depth > 0:
+                self.names += 1
+                name = f"m{self.names}"
+                self.put(indent, self.use("for over a subset", f"for {name} in {b}.marks:"))
+                self.block(depth - 1, b, f"{name} % 2", indent + 1)
             case 0:
                 self.put(indent, self.use("assignment", f"self.total = {self.within(number(), 4)}"))
             case 1:

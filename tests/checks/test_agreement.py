@@ -17,6 +17,7 @@ from quiesce_checks.relation import symbolic
 from quiesce_checks.relation import terms as t
 from quiesce_checks.relation.build import relation
 from quiesce_checks.relation.interpret import Interpreter
+from quiesce_model import twin
 from quiesce_model.breaker import Breaker
 from quiesce_model.breaker_table import BreakerTable
 from quiesce_model.classifier import Classifier
@@ -28,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import random_machines
 
-SEEDS = range(40)
-MORE_SEEDS = range(40, 600)
+SEEDS = range(60)
+MORE_SEEDS = range(60, 600)
 
 
 def machine_of(seed: int) -> tuple[Machine, Counter[str]]:
@@ -119,6 +120,12 @@ def test_a_broken_reading_of_formulas_is_caught(monkeypatch: pytest.MonkeyPatch)
 def test_readings_of_a_random_machine_agree(seed: int) -> None:
     machine, _ = machine_of(seed)
     assert disagreements(machine, 25) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_readings_of_a_random_twin_agree(seed: int) -> None:
+    machine, _ = machine_of(seed)
+    assert disagreements(twin(type(machine), alone=("act0",), differ={"top": (2, 3)})(), 8) == []
 
 
 @pytest.mark.slow

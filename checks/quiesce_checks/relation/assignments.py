@@ -216,7 +216,7 @@ class Assignments(Calls):
 
     def in_a_bag(self, place: Place) -> bool:
         """Whether a place lies in a bag, as seen from outside of the bag's own methods."""
-        key = self.optional_key(place)
+        key = None if self.appending else self.optional_key(place)
         return key is not None and issubclass(key[0], Bag) and self.scope.source.file != containers.__file__
 
     def goes_before(self, root: str) -> bool:

@@ -15,6 +15,7 @@ from .machine import (
     terminal,
 )
 from .outcome import Blocked, Fault, Misuse
+from .twin import twin
 from .values import Age, Left, Record
 
 __all__ = [
@@ -50,5 +51,6 @@ __all__ = [
     "step_property",
     "subset",
     "terminal",
+    "twin",
     "upto",
 ]

@@ -91,13 +91,25 @@ class OneOf(Spec):
         return self.start
 
 
+class Overlay:
+    """Constants of which a part of the machine has some fixed otherwise."""
+
+    def __init__(self, constants: Any, fixed: dict[str, Any]) -> None:
+        self.constants = constants
+        self.__dict__.update(fixed)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.constants, name)
+
+
 @dataclass(frozen=True)
 class Part(Spec):
     record: type[Any]
     ghost: bool = False
 
     def resolve(self, constants: Any) -> Type:
-        return record_type(self.record, constants)
+        fixed: dict[str, Any] = getattr(self.record, "fixed_", {})
+        return record_type(self.record, Overlay(constants, fixed) if fixed else constants)
 
     def loose(self, name: str) -> Any:
         return self.record()
@@ -239,7 +251,7 @@ def spec_of(item: Any) -> Spec:
     if isinstance(item, type) and issubclass(item, Enum):
         return OneOf(item, next(iter(item)))
     if isinstance(item, type) and hasattr(item, "__fields__"):
-        return Part(item)
+        return Part(cast("type[Any]", item))
     raise Misuse(f"{item!r} is no field: give a specifier such as flag() or upto(3), a record class or an enum")
 
 

@@ -131,9 +131,19 @@ class Machine(Record):
                 values = ", ".join(f"{key}={value}" for key, value in self.constants_.items())
                 raise Misuse(f"{type(self).__name__} assumes {name}, which these constants break: {values}")
             del info
-        self.furnish_(record_type(type(self), self), Home(), "", None)
+        self.furnish_(record_type(type(self), self), Home(self), "", None)
         for name, _ in marked(type(self), "initial"):
             getattr(self, name)()
+
+    def furnish_(self, layout: RecordType, home: Home, where: str, guard: Slot | None) -> None:
+        """Make the cells. A machine that is a part of another has the other's constants and rules."""
+        if home.machine is not self:
+            if home.machine is None:
+                raise Misuse(f"a {type(self).__name__} is made as a part of a machine, or by itself")
+            self.constants_ = home.machine.constants_
+            self.without_ = home.machine.without_
+            self.unchecked_ = home.machine.unchecked_
+        super().furnish_(layout, home, where, guard)
 
     def require(self, condition: bool, rule: str | None = None) -> None:
         """The step is possible only if ``condition`` holds; ``rule`` is the id under which it can be switched off."""

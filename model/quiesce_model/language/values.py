@@ -18,11 +18,12 @@ T = TypeVar("T")
 
 
 class Home:
-    """What all cells of one machine share: the journal of the action that is running, if one is."""
+    """What all cells of one machine share: the machine, and the journal of the action that is running, if one is."""
 
-    __slots__ = ("journal",)
+    __slots__ = ("journal", "machine")
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Any = None) -> None:
+        self.machine = machine
         self.journal: list[tuple[list[Any], int, Any]] | None = None
 
     def undo(self, mark: int = 0) -> None:

@@ -11,6 +11,7 @@ from quiesce_model.language.machine import Machine
 from ..machines import instance, load_file, load_module
 from ..problems import Problem, unknown
 from .mapping import Mapping
+from .pairs import IN_FLIGHT, Pairs
 from .search import MOST_ALIVE
 from .target import Mapped, Target
 
@@ -54,6 +55,17 @@ def mapping_in(module: ModuleType, name: str, where: str) -> Mapping:
 
 
 def ours(name: str, machine: type[Machine] | None, scope: Dict[str, int | bool], most_alive: int) -> Target:
-    raise Problem(
-        unknown("mapping", name, "quiesce", OURS), remedy="for one of your own: path/to/file.py or package.module:name"
-    )
+    if name not in OURS:
+        raise Problem(
+            unknown("mapping", name, "quiesce", OURS),
+            remedy="for one of your own: path/to/file.py or package.module:name",
+        )
+    if machine is not None:
+        raise Problem(f"the mapping {name} knows its machine: leave --machine out")
+    given = dict(scope)
+    in_flight = int(given.pop("in_flight", IN_FLIGHT))
+    if given or in_flight < 1:
+        raise Problem(
+            f"the mapping {name} takes its constants from the log; of the scope only in_flight is yours to say"
+        )
+    return Pairs(in_flight, most_alive)

@@ -178,8 +178,13 @@ def guard_lines(name: str, guard: Guard, where: str, room: int, page: Page, sent
 
 
 def differs_text(differs: Differs) -> str:
-    wanted = "another value" if callable(differs.wanted) else value_text(differs.wanted)
+    wanted = test_text(differs.wanted) if callable(differs.wanted) else value_text(differs.wanted)
     return f"differs: {differs.place}  the log says {wanted}, the model {value_text(differs.model)}"
+
+
+def test_text(test: Any) -> str:
+    """A test of a value that can say what it is, or that it is one."""
+    return str(test) if type(test).__str__ is not object.__str__ else "another value"
 
 
 def value_text(value: Any) -> str:

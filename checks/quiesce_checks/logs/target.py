@@ -21,11 +21,17 @@ NEAR = 1e-6
 
 @dataclass(frozen=True)
 class Reading:
-    """A line as it is read: the machine that it is about, the time in units of its model, and what it stands for."""
+    """A line as it is read: the machine that it is about, the time in units of its model, and what it stands for.
+
+    ``ends`` says why nothing about this machine is judged from here on; ``undecided``, that this leaves it open whether
+    the log is a behaviour.
+    """
 
     key: str
     at: int
-    options: tuple[tuple[Part, ...], ...]
+    options: tuple[tuple[Part, ...], ...] = ((),)
+    ends: str = ""
+    undecided: bool = False
 
 
 class Target(Protocol):
@@ -41,10 +47,6 @@ class Target(Protocol):
 
     def start(self, key: str) -> Search:
         """A search from the start of the machine that a key stands for."""
-        ...
-
-    def note(self, key: str) -> str:
-        """What else is to be said of the lines about a key, or nothing."""
         ...
 
 
@@ -88,9 +90,6 @@ class Mapped:
             most_alive=self.most_alive,
             time=self.time_of,
         )
-
-    def note(self, key: str) -> str:
-        return ""
 
     def read(self, line: Line) -> Iterable[Reading]:
         event = line.fields.get(self.mapping.event)

@@ -87,6 +87,7 @@ class Live:
     first: int
     at: int
     last: Line | None = None
+    ended: bool = False
 
 
 def validate(log: Log, target: Target, watcher: Callable[[int], None] | None = None) -> Validation:
@@ -109,7 +110,7 @@ def validate(log: Log, target: Target, watcher: Callable[[int], None] | None = N
         if watcher is not None and line.number % BEAT == 0:
             watcher(line.number)
     for one in live.values():
-        close(one, target)
+        close(one)
     found.lines, found.torn = log.lines, log.torn
     found.seconds = perf_counter() - started
     return found
@@ -117,7 +118,13 @@ def validate(log: Log, target: Target, watcher: Callable[[int], None] | None = N
 
 def step(one: Live, line: Line, reading: Reading) -> None:
     judged, search = one.judged, one.search
-    if judged.outcome is not Outcome.HOLDS:
+    if one.ended or judged.outcome is not Outcome.HOLDS:
+        return
+    if reading.ends:
+        one.ended = True
+        judged.note = f"from line {line.number:,} on it is not judged: {reading.ends}"
+        if reading.undecided:
+            judged.outcome, judged.why = Outcome.INCONCLUSIVE, reading.ends
         return
     if reading.at < one.at:
         raise Problem(
@@ -143,7 +150,6 @@ def step(one: Live, line: Line, reading: Reading) -> None:
     judged.why = f"not everything was tried: {search.cut}" if search.cut else ""
 
 
-def close(one: Live, target: Target) -> None:
+def close(one: Live) -> None:
     one.judged.coverage = one.search.end()
     one.judged.most = one.search.most
-    one.judged.note = target.note(one.judged.key)

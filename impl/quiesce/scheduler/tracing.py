@@ -50,6 +50,8 @@ class Trace:
                 f"{VARIABLE}={path} cannot be written ({error.strerror}): name a file that can be, or unset it"
             ) from None
         self._open = True
+        self._runs: dict[Run, int] = {}
+        self._run = 0
         self._close = weakref.finalize(self, os.close, self._file)
         policy, convergence = scheduler.breaker.policy, scheduler.convergence
         self.write(
@@ -133,9 +135,12 @@ class Trace:
 
     def run_started(self, run: Run) -> None:
         """Its body is called; what it runs for is taken."""
+        self._run += 1
+        self._runs[run] = self._run
         self.node(
             "run-started",
             run.node,
+            run=self._run,
             kind=run.node.kind.value,
             causes=[cause_fields(cause) for cause in run.causes],
             present_pass=run.node.pass_id,
@@ -150,18 +155,20 @@ class Trace:
         else:
             again, early = isinstance(run.error, RunAgain), isinstance(run.error, NotYet)
             outcome = "again" if again else "not-yet" if early else "raised"
-        self.node("run-ended", run.node, outcome=outcome, runs=run.node.runs)
+        gone = outcome in ("retired", "again")
+        self.node("run-ended", run.node, run=self._number(run, gone=gone), outcome=outcome, runs=run.node.runs)
 
     def kicked_off(self, run: Run) -> None:
         """Its commit is on its way. Which triggers it overwrote, and which it read."""
         capture, log = run.capture, run.log
         if capture is None or log is None:
-            self.node("kicked-off", run.node)
+            self.node("kicked-off", run.node, run=self._number(run))
             return
         read = {address.entity for address in (*log.reads, *log.shallow_reads)}
         self.node(
             "kicked-off",
             run.node,
+            run=self._number(run),
             triggers=[str(document) for document in capture.triggers],
             overwritten=[str(document) for document in capture.triggers if document in capture.overwritten],
             read=[str(document) for document in capture.triggers if document in read],
@@ -170,23 +177,29 @@ class Trace:
 
     def not_kicked_off(self, run: Run) -> None:
         """Its commit could not be made."""
-        self.node("not-kicked-off", run.node)
+        self.node("not-kicked-off", run.node, run=self._number(run, gone=True))
 
     def committed(self, run: Run, steps: Iterable[Step]) -> None:
-        """Its commit has succeeded; the steps that the breaker counted, and the pairs as they are then."""
-        taken = list(steps)
+        """Its commit has succeeded; the steps that the breaker was told of, and the pairs of all that triggered it as
+        they are then."""
         breaker, node = self._scheduler.breaker, run.node
+        triggers = run.capture.triggers if run.capture is not None else ()
         self.node(
             "committed",
             node,
-            steps=[{"document": str(step.document), "kind": step.kind.value} for step in taken],
-            pairs=[pair_fields(step.document, breaker.pair(node, step.document)) for step in taken],
+            run=self._number(run, gone=True),
+            steps=[{"document": str(step.document), "kind": step.kind.value} for step in steps],
+            pairs=[pair_fields(document, breaker.pair(node, document)) for document in triggers],
         )
 
     def not_committed(self, run: Run, fate: str, code: str) -> None:
         """Its commit has failed (``stale``, ``refused``), or came to its end after its registration did
         (``outlived``)."""
-        self.node("not-committed", run.node, fate=fate, code=code)
+        self.node("not-committed", run.node, run=self._number(run, gone=True), fate=fate, code=code)
+
+    def _number(self, run: Run, *, gone: bool = False) -> int:
+        """The number of a run in this trace; of one that is ``gone`` nothing more comes."""
+        return self._runs.pop(run, 0) if gone else self._runs.get(run, 0)
 
     def retry(self, node: Node, *, owed: bool) -> None:
         """It is to be run again."""

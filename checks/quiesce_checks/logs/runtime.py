@@ -1,0 +1,106 @@
+"""What all projections of the runtime's own logs share: sessions and their policies, times, names of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from quiesce_model.language.machine import Machine
+
+from ..problems import Problem
+from .lines import Line
+from .moments import Time
+
+UNITS_PER_MS = 1_000
+"""The models' unit of time is a microsecond here: a clock of a process does not tick in whole milliseconds."""
+
+FORMAT = 1
+
+HANDLER = "handler"
+
+
+@dataclass(frozen=True)
+class Session:
+    """One scheduler that wrote to the log: the policies that it works by."""
+
+    name: str
+    breaker: dict[str, Any]
+    convergence: dict[str, Any]
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A machine at a scope, and what is worked out of it once for all that share it."""
+
+    machine: Machine
+    time: Time
+
+
+class Runtime:
+    """The sessions of a log. Raises :class:`Problem` for a log that the runtime did not write."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+
+    def session(self, line: Line) -> Session:
+        """The session that wrote a line; the first line that it writes says how it works."""
+        name = text(line, "session")
+        if text(line, "event") == "opened":
+            given = line.fields.get("format")
+            if given != FORMAT:
+                raise Problem(f"this log is of format {given}; known is {FORMAT}: use the quiesce that wrote it")
+            self.sessions[name] = Session(
+                name, mapping(line, "breaker"), mapping(line, "convergence"), number(line, "attempts")
+            )
+        if name not in self.sessions:
+            raise Problem(
+                f"the first lines of session {name} are missing, and with them its policy",
+                remedy="hold whole logs against the model: a session begins with its line 'opened'",
+            )
+        return self.sessions[name]
+
+
+def text(line: Line, name: str) -> str:
+    found = line.fields.get(name)
+    if not isinstance(found, str):
+        raise foreign(line, name)
+    return found
+
+
+def number(line: Line, name: str) -> int:
+    found = line.fields.get(name)
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise foreign(line, name)
+    return found
+
+
+def mapping(line: Line, name: str) -> dict[str, Any]:
+    found: Any = line.fields.get(name)
+    if not isinstance(found, dict):
+        raise foreign(line, name)
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def foreign(line: Line, name: str) -> Problem:
+    return Problem(
+        f"this line has no '{name}' as the runtime writes it",
+        remedy="QUIESCE_TRACE=trace.ndjson writes such a log; for another, --mapping path/to/file.py",
+    )
+
+
+def units(ms: float | int | None) -> int:
+    """A moment or a duration in units of the models; what is absent is 0."""
+    return round((ms or 0) * UNITS_PER_MS)
+
+
+def moment(line: Line) -> int:
+    found = line.fields.get("at")
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        raise foreign(line, "at")
+    return units(found)
+
+
+def left(deadline: float | None, at: int) -> int:
+    """How long until a deadline, 0 if it is past or there is none."""
+    return max(0, units(deadline) - at)

@@ -50,6 +50,7 @@ from quiesce.scheduler.node import Kind, Node, Registration
 from quiesce.scheduler.reports import report_to
 from quiesce.scheduler.run import Failure, Run
 from quiesce.scheduler.scheduler import Outlets, Scheduler
+from quiesce.serving.delegation import Delegation
 from quiesce.storage.client import Client
 from quiesce.storage.replica import Replica
 from quiesce.storage.transaction import CommitHandle, Settled
@@ -88,10 +89,13 @@ class Session:
             client.replica,
             clock,
             counts,
-            Outlets(work=work, failed=self._failed, reported=self._reported),
+            Outlets(work=work, failed=self._failed, reported=self._reported, needed=self._needed),
             policy=policy,
             checked=checked,
         )
+        self.derivations: dict[str, Derived] = {}
+        """What is derived by functions of the program's own, by the ids of the documents."""
+        self._delegation = self.make_delegation()
         self._outside = self._make_outside(None)
         self.scheduler.register(self._outside)
 
@@ -236,6 +240,9 @@ class Session:
                     *prints,
                 )
             derived.attach(node, DurableIdentity(f"{widest.value}:{derived.id}", named, *prints, lasting))
+            if self.current is None:
+                self.derivations[derived.id] = derived
+                self._delegation.place(derived)
             return derived
 
         return register if function is None else register(function)
@@ -458,6 +465,13 @@ class Session:
     def _failed(self, failure: Failure) -> None:
         self.failures.append(failure)
         self.on_failure(failure)
+
+    def make_delegation(self) -> Delegation:
+        """What this session leaves to others."""
+        return Delegation(self)
+
+    def _needed(self, node: Node) -> None:
+        self._delegation.needed()
 
     def _reported(self, event: BreakerEvent) -> None:
         self._report(event)

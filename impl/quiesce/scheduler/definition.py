@@ -27,7 +27,7 @@ def verify(scheduler: Scheduler) -> None:
     nodes = list(scheduler.nodes)
     _same("live nodes", {node for node in nodes if node.live}, live_by_definition(nodes))
     for node in nodes:
-        roots = node.standing + node.provisional
+        roots = node.standing + node.provisional + node.asked
         if node.roots != roots:
             raise IndexFault(f"{node} has {node.roots} roots and should have {roots}")
     _same("triggers", set(scheduler.triggers.entries()), set(_triggers(nodes)))

@@ -102,6 +102,10 @@ class Node:
     downstream: dict[Node, int] = field(default_factory=dict["Node", int])
 
     # -- demand
+    elsewhere: bool = False
+    """Somebody else runs it: here it is only read, and may be needed."""
+    asked: bool = False
+    """Somebody outside this session needs it."""
     roots: int = 0
     """Reasons of its own to be needed: being an effect or a materializer, provisional demand."""
     live: bool = False
@@ -139,8 +143,8 @@ class Node:
 
     @property
     def runnable(self) -> bool:
-        """Whether its last run is no longer good, or there was none."""
-        return self.status is not Status.CLEAN
+        """Whether its last run is no longer good, or there was none, and it is run here at all."""
+        return self.status is not Status.CLEAN and not self.elsewhere
 
     @property
     def demanded(self) -> bool:

@@ -47,12 +47,14 @@ class Outlets:
     logged and nothing else happens.
 
     ``work``: it wants a step, or a timer other than before. ``failed``: a program must hear of this. ``reported``:
-    a breaker's trip or clear, for the server.
+    a breaker's trip or clear, for the server. ``needed``: something that is run elsewhere is needed
+    here from now on, or not any more.
     """
 
     work: Callable[[], None] = lambda: None
     failed: Callable[[Failure], None] = lambda failure: None
     reported: Callable[[BreakerEvent], None] = lambda event: None
+    needed: Callable[[Node], None] = lambda node: None
 
 
 class Scheduler:
@@ -160,6 +162,7 @@ class Scheduler:
         self.expire_provisional(node)
         if node.standing:
             self.demand.drop_root(node)
+        self.ask(node, asked=False)
         if not node.hinted:
             self.triggers.replace(node, node.reads, NO_READS)
         self.topology.forget(node)
@@ -178,7 +181,30 @@ class Scheduler:
             self.recompute_wake()
         if self.trace is not None:
             self.trace.retired(node)
+        if node.elsewhere:
+            self._outlets.needed(node)
         self.check_idle()
+
+    def hand_over(self, node: Node, *, elsewhere: bool) -> None:
+        """Leave a node's runs to somebody else, or take them back. Its registration ends and another begins, so that
+        what is under way comes to nothing here and its pairs and gates are gone; who reads it still does."""
+        if node.elsewhere == elsewhere:
+            return
+        registered, parent = node.registered, node.parent
+        self.unregister(node)
+        node.elsewhere = elsewhere
+        if registered:
+            self.register(node, parent)
+
+    def ask(self, node: Node, *, asked: bool) -> None:
+        """Somebody outside needs what a node derives, or does not any more."""
+        if node.asked == asked:
+            return
+        node.asked = asked
+        if asked:
+            self.demand.add_root(node)
+        else:
+            self.demand.drop_root(node)
 
     def send(
         self,
@@ -357,6 +383,8 @@ class Scheduler:
     def _liveness_changed(self, node: Node) -> None:
         if not node.registered:
             return
+        if node.elsewhere:
+            self._outlets.needed(node)
         self.reconsider(node)
         if not wanted(node) and node.runnable and self.wake_at == node.gates.eligible_at:
             self.recompute_wake()  # it was armed for this one, which nobody needs any more

@@ -72,20 +72,14 @@ class Serving:
         lease = self.lease
         if lease is None:
             self._waiting.pop(session, None)
-            self._grant(session, message.actions)
-            lease = self.lease
-            assert lease is not None, "just granted"
+            lease = self._grant(session, message.actions)
         elif lease.session is not session:
             self._waiting[session] = message.actions
             _send(session, Lease())
             return
         lease.actions = message.actions
         lease.until_ms = self._surroundings.clock() + self._surroundings.limits.lease_ms
-        _send(session, Lease(lease.holder, lease.key, self._surroundings.limits.lease_ms))
-        if lease.told is not session.connection:
-            lease.told = session.connection
-            for demander, actions in self.demands.items():
-                self._tell_demand(demander, actions)
+        self._tell_lease(lease)
         lease.resting = message.resting
         self.moved(seq)
         self._announce()
@@ -173,11 +167,20 @@ class Serving:
 
     # -- inside
 
-    def _grant(self, session: ServerSession, actions: tuple[str, ...]) -> None:
+    def _grant(self, session: ServerSession, actions: tuple[str, ...]) -> Held:
         surroundings = self._surroundings
         until = surroundings.clock() + surroundings.limits.lease_ms
-        self.lease = Held(surroundings.random(9), surroundings.random(24), session, actions, until)
-        self._log.info("lease-granted", f"{len(actions)} derivations are served", holder=self.lease.holder)
+        self.lease = lease = Held(surroundings.random(9), surroundings.random(24), session, actions, until)
+        self._log.info("lease-granted", f"{len(actions)} derivations are served", holder=lease.holder)
+        return lease
+
+    def _tell_lease(self, lease: Held) -> None:
+        """The lease comes after all demand of the moment: who has it knows what for."""
+        if lease.told is not lease.session.connection:
+            lease.told = lease.session.connection
+            for demander, actions in self.demands.items():
+                self._tell_demand(demander, actions)
+        _send(lease.session, Lease(lease.holder, lease.key, self._surroundings.limits.lease_ms))
 
     def _end(self, why: str) -> None:
         lease, self.lease = self.lease, None
@@ -190,12 +193,7 @@ class Serving:
         for session in list(self._waiting):
             if session.connection is not None:
                 actions = self._waiting.pop(session)
-                self._grant(session, actions)
-                assert self.lease is not None, "just granted"
-                _send(session, Lease(self.lease.holder, self.lease.key, self._surroundings.limits.lease_ms))
-                self.lease.told = session.connection
-                for demander, demanded in self.demands.items():
-                    self._tell_demand(demander, demanded)
+                self._tell_lease(self._grant(session, actions))
                 break
         if lease.session.connection is not None:
             _send(lease.session, Lease())

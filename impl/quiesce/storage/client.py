@@ -123,7 +123,9 @@ class Client:
         self.on_output = on_output or (lambda: None)
         self._token = token
         self._acting = acting
-        self._demands: tuple[str, ...] = ()
+        self.demands: Callable[[], tuple[str, ...]] = lambda: ()
+        """What this session needs of what is served; asked when it is to be said."""
+        self._demands_told: tuple[str, ...] | None = ()
         self._log = counts.logger("client")
         self._used = ""
         self._expired: tuple[str, Problem] | None = None
@@ -177,12 +179,10 @@ class Client:
         self._send(SessionReport(event, action, document, reason, renewals, held_ms))
         return True
 
-    def demand(self, actions: tuple[str, ...]) -> None:
-        """Name all derivations that this session needs. Said again after every reconnect."""
-        if actions != self._demands:
-            self._demands = actions
-            if self._can_serve():
-                self._send(DemandSet(actions))
+    def demands_changed(self) -> None:
+        """``demands`` may answer otherwise now: say so with the next message, and again after every reconnect."""
+        self._demands_told = None
+        self.on_output()
 
     def serve(self, actions: tuple[str, ...], resting: int | None = None) -> bool:
         """Ask for the space's lease, or renew it. Whether it was sent."""
@@ -246,6 +246,9 @@ class Client:
 
     def take(self) -> bytes | None:
         """The next message to transmit, or None."""
+        if not self._outbox and self._demands_told is None and self._can_serve():
+            self._demands_told = self.demands()
+            self._outbox.append(encode(DemandSet(self._demands_told)))
         return self._outbox.popleft() if self._outbox else None
 
     @property
@@ -307,8 +310,8 @@ class Client:
         handles, self._handles = self._handles, []
         request = self._request(handles)
         self._send(WatchSet(request, tuple(self._watches), self.replica.have()))
-        if self._demands and self._can_serve():
-            self._send(DemandSet(self._demands))
+        if self._demands_told:
+            self._demands_told = None  # the server may have forgotten
         self._now_served(welcome.served)
         self.on_welcome()
 

@@ -88,10 +88,14 @@ class Replica:
     def begin(self, source_action: object | None = None, commit_class: CommitClass = CommitClass.EVENT) -> Transaction:
         """A transaction over the present view. Raises ``RuntimeError`` before the first welcome."""
         _ = self.identity
-        transaction = Transaction(self, source_action)
+        transaction = self.make_transaction(source_action)
         transaction.commit_class = commit_class
         self._open.add(transaction)
         return transaction
+
+    def make_transaction(self, source_action: object | None) -> Transaction:
+        """For ``begin``: another kind of replica makes another kind of transaction."""
+        return Transaction(self, source_action)
 
     def visible(self, document: Document) -> Maybe:
         """The document as this session sees it now. No read is recorded."""

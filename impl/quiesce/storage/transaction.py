@@ -264,6 +264,11 @@ class Transaction:
         self.handle = self._replica.kick_off(self)
         return self.handle
 
+    def drop_writes(self) -> None:
+        """Forget all that it has written, and keep what it has read."""
+        self._current.clear()
+        self._written.clear()
+
     def abort(self) -> None:
         """Forget it. Idempotent."""
         self._close()

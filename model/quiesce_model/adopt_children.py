@@ -71,7 +71,7 @@ class AdoptChildren(Adoption):
     def is_called_for(self, s: int, n: int) -> bool:
         return n == 0 or self.session[s].sees(0) > 0
 
-    @invariant("ADO-15")
+    @invariant("ADO-14")
     def at_rest_every_element_has_its_child(self) -> bool:
         """At rest no element of a list is without the action that serves it."""
         return not self.quiescent() or all(

@@ -70,7 +70,7 @@ class AdoptDelivery(Machine):
         self.require(self.seq < self.most)
         again = self.kept and self.other == other
         self.seq += 1
-        self.renew(other, self.slot if again and not self.rule("ADO-25") else self.seq)
+        self.renew(other, self.slot if again and not self.rule("ADO-32") else self.seq)
         self.due = self.seq
 
     @action(other=bool)
@@ -78,9 +78,9 @@ class AdoptDelivery(Machine):
         """A run of the action writes nothing."""
         again = self.kept and self.other == other
         nothing_new = again and self.observed == self.seq
-        following = self.seq + 1 if self.rule("ADO-26") else self.seq
+        following = self.seq + 1 if self.rule("ADO-33") else self.seq
         if nothing_new:
-            if not self.rule("ADO-27"):
+            if not self.rule("ADO-34"):
                 self.slot = following
         else:
             self.renew(other, self.slot if again and self.kept_at_any_head else following)
@@ -127,14 +127,14 @@ class AdoptDelivery(Machine):
         seat = self.seat[s]
         self.require(self.may_fail)
         self.require(seat.on_way)
-        if self.rule("ADO-28"):
+        if self.rule("ADO-27"):
             seat.cursor = seat.since
             seat.rows = seat.rows_since
         seat.end()
 
     # What has to hold.
 
-    @invariant("ADO-25", "ADO-26", "ADO-27", "ADO-28")
+    @invariant("ADO-32", "ADO-33", "ADO-34", "ADO-27")
     def every_row_lies_in_a_window(self) -> bool:
         """Once a session was made a window past the slot of a row, it has the row as it is now, or is being sent it."""
         return not self.kept or all(

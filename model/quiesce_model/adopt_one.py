@@ -93,7 +93,8 @@ class AdoptOne(Adoption):
     def what_is_not_on_its_way_is_empty(self) -> bool:
         """Between steps nothing is half applied, and where there is no window there are no documents and no rows."""
         return all(
-            not any(change for change in me.window.changes)
+            not me.window.applied
+            and not any(change for change in me.window.changes)
             and not any(adopted for adopted in me.window.adopts)
             and (me.window.on_way or all(version is None for version in me.window.version))
             and (me.window.on_way or not any(row.kept for row in me.window.row))
@@ -123,7 +124,7 @@ class AdoptOne(Adoption):
             for me in self.session
         )
 
-    @invariant("ADO-29", "ADO-30")
+    @invariant("ADO-35", "ADO-36")
     def what_is_not_stale_is_so(self) -> bool:
         """A commit of a run that nothing has overtaken says what the action comes to, on the server as it is."""
         return all(
@@ -137,14 +138,14 @@ class AdoptOne(Adoption):
             for me in self.session
         )
 
-    @invariant("ADO-29", "ADO-30")
+    @invariant("ADO-35", "ADO-36")
     def a_row_is_true(self) -> bool:
         """While nothing that it speaks of has a newer number, what the action comes to is on the server."""
         row = self.store.row[0]
         newer = any(head.seq > row.observed for head in self.store.head)
         return not row.kept or row.failed or newer or self.store.head[1].value == 1 - min(self.store.head[0].value, 1)
 
-    @invariant("ADO-29", "ADO-30")
+    @invariant("ADO-35", "ADO-36")
     def a_row_on_its_way_is_true(self) -> bool:
         """If what a session will have, when the window has arrived, is no newer than the row, then it is the row's."""
         return all(

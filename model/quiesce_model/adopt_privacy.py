@@ -60,8 +60,8 @@ class AdoptPrivacy(Machine):
     """An action that compares a shared document with one of scope ``kind`` (0 space, 1 user, 2 session).
 
     What it comes to is of the same scope. Session s is of user ``s % users``. With ``hidden`` what it reads of its own
-    is not in its log, and what it comes to is shared: nobody but its author could say on what it depends. ``certified``:
-    the author has declared its whole surface, and truly.
+    is not in its log, and what it comes to is shared: nobody but its author could say on what it depends. With
+    ``certified`` the author has declared its whole surface, and truly.
     """
 
     users: int = constant(2)
@@ -106,8 +106,8 @@ class AdoptPrivacy(Machine):
     def owner(self, s: int) -> int:
         """Whose the row of a run in session ``s`` is: the server says so, and no client can."""
         if self.certified:
-            return self.context(s, self.kind) if self.rule("ADO-34") else 0
-        if self.rule("ADO-35"):
+            return self.context(s, self.kind) if self.rule("ADO-30") else 0
+        if self.rule("ADO-31"):
             return self.context(s, 2)
         return self.place(s)
 
@@ -116,8 +116,8 @@ class AdoptPrivacy(Machine):
         if context == 0:
             return True
         if context <= self.users:
-            return context == self.context(s, 1) or not self.rule("ADO-32")
-        return context == self.context(s, 2) or not self.rule("ADO-33")
+            return context == self.context(s, 1) or not self.rule("ADO-28")
+        return context == self.context(s, 2) or not self.rule("ADO-29")
 
     # What happens.
 
@@ -203,7 +203,7 @@ class AdoptPrivacy(Machine):
 
     # What has to hold.
 
-    @invariant("ADO-32", "ADO-33", "ADO-34", "ADO-35")
+    @invariant("ADO-28", "ADO-29", "ADO-30", "ADO-31")
     def rows_reach_whom_they_speak_of(self) -> bool:
         """No row about the data of a user or a session reaches another one."""
         return self.harm is not Harm.LEAK
@@ -217,10 +217,7 @@ class AdoptPrivacy(Machine):
     def at_rest_all_is_current(self) -> bool:
         """Where nothing is to be done, the action is what its inputs call for."""
         return all(
-            reader.behind
-            or reader.dirty
-            or any(row.unseen[s] for row in self.row)
-            or reader.out == self.wants(s)
+            reader.behind or reader.dirty or any(row.unseen[s] for row in self.row) or reader.out == self.wants(s)
             for s, reader in enumerate(self.reader)
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .adopt_pair import AdoptPair
-from .language import Record, action, constant, each, flag, invariant, reachable, upto
+from .language import Record, action, constant, each, flag, reachable, upto
 
 
 class Body(Record):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .adoption_life import AdoptionLife
 from .adoption_session import Difference
-from .language import invariant, reachable
+from .language import invariant, reachable, step_property
 
 
 class Adoption(AdoptionLife):
@@ -29,6 +29,13 @@ class Adoption(AdoptionLife):
     def what_is_adopted_does_not_run(self) -> bool:
         """What a window has made dirty and a row of it has settled is not run."""
         return self.difference is not Difference.RUN
+
+    @step_property("ADO-20", on="run")
+    def what_a_row_settles_is_not_run(self, before: Adoption, s: int, n: int) -> bool:
+        """No action runs while a row is there that would settle it."""
+        window = before.session[s].window
+        row = window.row[n]
+        return not window.applied or not row.kept or not before.may_adopt(s, n, row)
 
     @invariant()
     def at_rest_all_is_current(self) -> bool:

@@ -198,10 +198,10 @@ class AdoptionLife(ObservationSettings):
         self.require(me.online)
         self.require(me.outbox.accepted == 0)
         if me.outbox.document == self.documents:
-            if not (me.outbox.stale and self.rule("ADO-30")):
+            if not (me.outbox.stale and self.rule("ADO-36")):
                 self.store.observe(self, me.outbox, s)
             me.outbox.clear(self)
-        elif me.outbox.stale and self.rule("ADO-29"):
+        elif me.outbox.stale and self.rule("ADO-35"):
             self.refuse(s)
         else:
             self.accept(s)
@@ -286,8 +286,10 @@ class AdoptionLife(ObservationSettings):
     def deliver(self, s: int) -> None:
         """The window is applied in one turn: its documents, the dirt that they make, its rows; nothing runs between."""
         me = self.session[s]
-        self.require(me.window.on_way)
+        self.require(me.window.on_way and not me.window.applied)
         self.require(me.present and me.online)
+        if not self.rule("ADO-25"):
+            self.look_up_again(s)
         if not self.rule("ADO-18"):
             self.adopt_all(s)
         for d in range(self.documents):
@@ -297,14 +299,36 @@ class AdoptionLife(ObservationSettings):
         self.settle(s)
         if self.rule("ADO-19"):
             self.tell(s)
-        if self.rule("ADO-18"):
-            self.adopt_all(s)
-        if not self.rule("ADO-19"):
-            self.tell(s)
+        if self.rule("ADO-20"):
+            if self.rule("ADO-18"):
+                self.adopt_all(s)
+            if not self.rule("ADO-19"):
+                self.tell(s)
+            self.finish_window(s)
+        else:
+            me.window.applied = True
+
+    @action(s="sessions")
+    def catch_up(self, s: int) -> None:
+        """The rows of a window that has been applied, if they come later than its documents."""
+        me = self.session[s]
+        self.require(me.window.applied)
+        self.adopt_all(s)
+        self.finish_window(s)
+
+    def finish_window(self, s: int) -> None:
+        me = self.session[s]
         for n, node in enumerate(me.node):
             if me.window.adopts[n] and node.dirty:
                 self.note(Difference.RUN)
         me.window.clear(self)
+
+    def look_up_again(self, s: int) -> None:
+        """Rows are as they are now, not as of the window's end."""
+        window = self.session[s].window
+        for n, row in enumerate(self.store.row):
+            if row.kept and row.slot > window.since and row.writer != s:
+                window.row[n] = row
 
     def receive(self, s: int, document: int, version: Version) -> None:
         """A version arrives; one that is older than what is here changes nothing."""
@@ -337,10 +361,9 @@ class AdoptionLife(ObservationSettings):
 
     def adopt_all(self, s: int) -> None:
         for n in range(self.actions):
-            self.adopt(s, n)
+            self.adopt(s, n, self.session[s].window.row[n])
 
-    def adopt(self, s: int, n: int) -> None:
-        row = self.session[s].window.row[n]
+    def adopt(self, s: int, n: int, row: Row) -> None:
         if row.kept and self.may_adopt(s, n, row):
             self.compare(s, n, row)
             node = self.session[s].node[n]
@@ -360,10 +383,11 @@ class AdoptionLife(ObservationSettings):
         """Whether session ``s`` may take the row for a run of its own."""
         return (
             self.is_registered(s, n)
-            and (not self.coordinates(n) or not self.rule("ADO-15"))
+            and (not self.coordinates(n) or not self.rule("ADO-14"))
             and (not self.is_effect(n) or not self.rule("ADO-13"))
-            and (not row.failed or not self.rule("ADO-16"))
-            and (not row.dirty or not self.rule("ADO-17"))
+            and (not row.failed or not self.rule("ADO-15"))
+            and (not row.dirty or not self.rule("ADO-16"))
+            and (not row.stale or not self.rule("ADO-17"))
             and all(self.is_current(s, n, row, d) for d in range(self.documents))
         )
 
@@ -372,11 +396,15 @@ class AdoptionLife(ObservationSettings):
         me = self.session[s]
         if not row.covers(self, n, document):
             return True
-        newer = me.confirmed[document].seq > row.observed and self.rule("ADO-8")
-        absent = not me.held[document] and self.rule("ADO-10")
+        newer = self.number(s, document) > row.observed and self.rule("ADO-8")
+        absent = not me.held[document] and self.rule("ADO-9")
         awaited = me.asked[document] and self.answer_awaited
-        pending = me.pends(document) and self.rule("ADO-11")
+        pending = me.pends(document) and self.rule("ADO-12")
         return not (newer or absent or awaited or pending)
+
+    def number(self, s: int, document: int) -> int:
+        """Of the newest version that session ``s`` has of a document."""
+        return self.session[s].confirmed[document].seq
 
     def compare(self, s: int, n: int, row: Row) -> None:
         """Note what running the action now would make, that adopting the row does not."""
@@ -413,6 +441,10 @@ class AdoptionLife(ObservationSettings):
         me.asked[document] = False
         if me.sees(document) != before:
             self.touch(s, document, self.actions)
+        if not self.rule("ADO-26"):
+            for n, row in enumerate(self.store.row):
+                if row.writer != s:
+                    self.adopt(s, n, row)
 
     @action(s="sessions")
     def disconnect(self, s: int) -> None:
@@ -422,7 +454,7 @@ class AdoptionLife(ObservationSettings):
         self.require(me.present and me.online)
         me.online = False
         if me.window.on_way:
-            if self.rule("ADO-28"):
+            if self.rule("ADO-27"):
                 me.cursor = me.window.since
             me.window.clear(self)
 

@@ -27,6 +27,7 @@ class Window(Record):
     """
 
     on_way: bool = flag()
+    applied: bool = flag()  # its documents have been, and its rows are still to be (without ADO-20)
     since: int = counter(lambda c: c.most)
     to: int = counter(lambda c: c.most)
     version: list[Version | None] = each("documents", optional(Version))
@@ -36,6 +37,7 @@ class Window(Record):
 
     def clear(self, c: ObservationSettings) -> None:
         self.on_way = False
+        self.applied = False
         self.since = 0
         self.to = 0
         for d in range(c.documents):

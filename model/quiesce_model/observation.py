@@ -54,8 +54,8 @@ class Row(Record):
 
     def covers(self, c: ObservationSettings, n: int, document: int) -> bool:
         """Whether a document is in the surface of the row, which is action n's: what it read, and what it writes."""
-        read = self.reads[document] or (self.shallow[document] and c.rule("ADO-14"))
-        return read or (c.output(n) == document and c.rule("ADO-9"))
+        read = self.reads[document] or (self.shallow[document] and c.rule("ADO-11"))
+        return read or (c.output(n) == document and c.rule("ADO-10"))
 
     def clear(self, c: ObservationSettings) -> None:
         self.kept = False
@@ -120,8 +120,20 @@ class Store(Record):
                 self.head[d].renew(self.seq, value)
                 for n in range(c.actions):
                     row = self.row[n]
-                    if row.kept and (row.reads[d] or row.shallow[d]) and c.rule("ADO-31"):
+                    if row.kept and (row.reads[d] or row.shallow[d]) and c.rule("ADO-37"):
                         row.dirty = True
+        self.mark_downstream(c)
+
+    def mark_downstream(self, c: ObservationSettings) -> None:
+        """Whatever reads what a dirty or stale action writes is stale. (Actions are numbered along the data.)"""
+        for n in range(c.actions):
+            for m in range(c.actions):
+                for d in range(c.documents):
+                    if n < m and d == c.output(n):
+                        later = self.row[m]
+                        old = self.row[n].dirty or self.row[n].stale
+                        if old and later.kept and (later.reads[d] or later.shallow[d]) and c.rule("ADO-38"):
+                            later.stale = True
 
     def observe(self, c: ObservationSettings, commit: Commit, writer: int) -> None:
         """The row of the commit's action is what the commit says, as of the number that the space is at."""
@@ -132,10 +144,10 @@ class Store(Record):
 
     def keep(self, c: ObservationSettings, n: int, commit: Commit, wrote: bool, writer: int) -> None:
         row = self.row[n]
-        slot = self.seq if wrote or not c.rule("ADO-26") else self.seq + 1
+        slot = self.seq if wrote or not c.rule("ADO-33") else self.seq + 1
         if row.kept and row.same_as(c, commit):
-            again = not wrote and row.observed == self.seq and c.rule("ADO-27")
-            if again or (wrote and not c.rule("ADO-25")):
+            again = not wrote and row.observed == self.seq and c.rule("ADO-34")
+            if again or (wrote and not c.rule("ADO-32")):
                 slot = row.slot
         row.clear(c)
         row.kept = True

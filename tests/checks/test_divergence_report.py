@@ -79,5 +79,6 @@ def test_a_divergence_as_data():
         "kind": "refused",
         "seen": {"sold": 2, "rest": 2},
         "text": "blocked by TKT-2",
+        "wrote": [],
     }
     assert {"field": "sold", "model": 2, "implementation": 0} in data["differs"]

@@ -98,7 +98,8 @@ def test_each_way_of_being_wrong_has_its_exit_code(quiesce: Command, name: str, 
         ("lockstep nowhere:nothing", "there is no module 'nowhere' to import the pairing from"),
         ("lockstep classifier --tick 5", "classifier has nothing to do with time"),
         ("lockstep breaker -s treshold=2", "Breaker has no constant 'treshold'"),
-        ("lockstep breaker --for 5m", "--for is for walks at random"),
+        ("lockstep breaker --walks all --for 5m", "--for and --seed are for walks at random"),
+        ("lockstep breaker --timeout 5s", "--timeout is what an adapter has for an answer, and there is no --adapter"),
         ("lockstep breaker --walks production --for soon", "a time is given as 90s, 10m or 2h, not 'soon'"),
     ],
 )
@@ -113,8 +114,8 @@ def test_the_answer_as_data(quiesce: Command):
     data: Any = json.loads(out)
     assert code == data["exit"] == 1
     assert list(data) == [
-        "command", "pairing", "implementation", "scope", "tick", "walks", "verdict", "toured", "walked", "divergence",
-        "exit",
+        "command", "pairing", "adapter", "implementation", "scope", "tick", "walks", "seed", "verdict", "toured",
+        "walked", "divergence", "exit",
     ]  # fmt: skip
     assert data["divergence"]["file"] == "kept/test_desk_rest.py"
     assert data["verdict"]["divergence"]["steps"] == ["sell", "sell", "sell"]
@@ -126,9 +127,10 @@ def test_the_answer_as_data(quiesce: Command):
 
 
 def test_walks_at_production_constants(quiesce: Command):
-    code, out, _ = quiesce("lockstep breaker --walks production --for 1s --json")
+    code, out, _ = quiesce("lockstep breaker --for 1s --json")
     data = json.loads(out)
     assert code == 0
+    assert data["walks"] == "production"
     assert data["scope"]["window"] == 60_000
     assert data["tick"] == 1
     assert data["walked"]["steps"] > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from random import randrange
 from typing import Any
 
 import click
@@ -20,14 +21,17 @@ from ..report.divergence import divergence_data, divergence_lines
 from ..report.verdicts import Group, group_lines, line_of
 from ..verdict import Verdict
 from .options import json_option, merged, parse_scope
-from .screen import Progress, interruptible, say, say_json, sheet
+from .screen import MINUTE, Progress, interruptible, say, say_json, sheet
 
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+USUAL = 10.0
+"""Seconds of walks at random, if nothing is said."""
 
 
 def duration(text: str) -> float:
-    """``90``, ``90s``, ``10m``, ``2h`` in seconds."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text.strip())
+    """``90``, ``500ms``, ``90s``, ``10m``, ``2h`` in seconds."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?", text.strip())
     if found is None or not float(found[1]):
         raise Problem(f"a time is given as 90s, 10m or 2h, not '{text}'")
     return float(found[1]) * UNITS[found[2] or ""]
@@ -36,23 +40,28 @@ def duration(text: str) -> float:
 @click.command()
 @click.argument("pairing", metavar="PAIRING")
 @click.option(
+    "--adapter",
+    metavar="COMMAND",
+    help="Walk the implementation that this command drives, in any language; PAIRING is then a machine.",
+)
+@click.option(
     "-s",
     "--scope",
     "scopes",
     type=parse_scope,
     metavar="NAME=VALUE,…",
     multiple=True,
-    help="Arguments of the pairing: threshold=2,clear_when_settled.",
+    help="Arguments of the pairing, constants of the machine: threshold=2,clear_when_settled.",
 )
 @click.option("--tick", type=click.IntRange(1), metavar="MS", help="How many ms one unit of the model's time is.")
 @click.option(
     "--walks",
     type=click.Choice(["all", "production"]),
-    default="all",
-    show_default=True,
-    help="all: every transition of the graph; production: at random, at constants as large as they are in use.",
+    help="all: every transition of the graph [the default]; production: at random, at constants as large as in use.",
 )
-@click.option("--for", "lasting", type=duration, metavar="TIME", help="How long to walk at random: 90s, 10m, 2h [10s].")
+@click.option("--for", "lasting", type=duration, metavar="TIME", help="Walk at random for so long: 90s, 10m, 2h [10s].")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Which walks at random [another each time].")
+@click.option("--timeout", type=duration, metavar="TIME", help="What an adapter has for one answer: 500ms, 5s [5s].")
 @click.option(
     "--keep",
     "folder",
@@ -62,33 +71,43 @@ def duration(text: str) -> float:
 @json_option
 def lockstep(
     pairing: str,
+    adapter: str | None,
     scopes: tuple[dict[str, int | bool], ...],
     tick: int | None,
-    walks: str,
+    walks: str | None,
     lasting: float | None,
+    seed: int | None,
+    timeout: float | None,
     folder: Path | None,
     as_json: bool,
 ) -> Exit:
     """Walk an implementation beside its model, and compare them after every step.
 
-    PAIRING is one of ours (breaker, table, classifier), package.module:function or path/to/file.py:function.
-    A divergence is made short, shown with both answers, and kept as a test if you say where."""
-    at_random = walks == "production"
-    if lasting is not None and not at_random:
-        raise Problem("--for is for walks at random: all transitions take as long as they take", remedy=WALK)
-    source = find_pairing(pairing, (Path.cwd(),))
+    PAIRING is one of ours (breaker, table, classifier), package.module:function or path/to/file.py:function. With
+    --adapter it is a machine, and the command drives the implementation: quiesce lockstep gate.py:Gate --adapter
+    "node gate_adapter.js". A divergence is made short, shown with both answers, and kept as a test if you say where."""
+    at_random = walks == "production" or (walks is None and (lasting is not None or seed is not None))
+    if walks == "all" and (lasting is not None or seed is not None):
+        raise Problem(
+            "--for and --seed are for walks at random: all transitions take as long as they take", remedy=WALK
+        )
+    if timeout is not None and adapter is None:
+        raise Problem("--timeout is what an adapter has for an answer, and there is no --adapter")
+    source = source_of(pairing, adapter, timeout)
     scope = merged(scopes)
-    if at_random:
+    if at_random and adapter is None:
         scope = production(source.name) | scope
         tick = 1 if tick is None and source.name in TIMED else tick
+    module = question()
     made = source.at(scope, tick)
-    module = question(at_random)
-    progress = Progress()
+    seed = randrange(1_000_000) if seed is None else seed
+    progress = Progress(beat=MINUTE)
     with interruptible() as interruption:
         try:
-            found = (
-                module.at_random(made, lasting or 10.0, progress) if at_random else module.toured(made, None, progress)
-            )
+            if at_random:
+                found = module.at_random(made, lasting or USUAL, progress, seed)
+            else:
+                found = module.toured(made, None, progress)
         finally:
             progress.clear()
     verdict: Verdict = found.verdict
@@ -101,10 +120,12 @@ def lockstep(
             {
                 "command": "lockstep",
                 "pairing": source.name,
+                "adapter": adapter,
                 "implementation": made.implementation,
                 "scope": scope,
                 "tick": made.tick,
-                "walks": walks,
+                "walks": "production" if at_random else "all",
+                "seed": seed if at_random else None,
                 "verdict": verdict_data(verdict),
                 "toured": toured_data(found.toured),
                 "walked": walked_data(found.walked),
@@ -120,16 +141,24 @@ def lockstep(
     group = Group(f"{source.name}  {given}".rstrip(), (line_of(verdict),), verdict.seconds)
     say(group_lines(group, page))
     if verdict.divergence is not None:
-        say(["", *divergence_lines(verdict.divergence, made, page, see=see(source, verdict.divergence, file))])
+        say(["", *divergence_lines(verdict.divergence, made, page, see=see(verdict.divergence, file))])
     if interruption.came:
         say([page.tone("interrupted: this is what was known by then", "odd")])
     return exit
 
 
-WALK = "quiesce lockstep PAIRING --walks production --for 10m"
+WALK = "quiesce lockstep PAIRING --for 10m"
 
 TIMED = ("breaker", "table")
 """Those of our pairings that have to do with time."""
+
+
+def source_of(pairing: str, adapter: str | None, timeout: float | None) -> Source:
+    if adapter is None:
+        return find_pairing(pairing, (Path.cwd(),))
+    from ..lockstep.adapter import adapter_source
+
+    return adapter_source(pairing, adapter, (Path.cwd(),), timeout)
 
 
 def production(name: str) -> dict[str, int | bool]:
@@ -138,7 +167,7 @@ def production(name: str) -> dict[str, int | bool]:
     return dict(PRODUCTION.get(name, {}))
 
 
-def question(at_random: bool) -> Any:
+def question() -> Any:
     """The module that asks, or one sentence about what is not installed."""
     from importlib import import_module
 
@@ -151,7 +180,7 @@ def question(at_random: bool) -> Any:
         raise MissingExtra("lockstep", str(error.name)) from None
 
 
-def see(source: Source, found: Divergence, file: Path | None) -> list[tuple[str, str]]:
+def see(found: Divergence, file: Path | None) -> list[tuple[str, str]]:
     if file is None:
         return [("keep it", "the same command with --keep tests")]
     return [("kept as", str(file)), ("run it", f"pytest {file}")]

@@ -44,12 +44,19 @@ def say_json(data: Any) -> None:
     click.echo(json.dumps(data, ensure_ascii=False, indent=2))
 
 
-class Progress:
-    """One line on standard error, rewritten as an engine reports. Silent where that is no terminal."""
+MINUTE = 60.0
+"""Seconds between two lines of a long run whose standard error is no terminal."""
 
-    def __init__(self, done: str = "") -> None:
+
+class Progress:
+    """One line on standard error, rewritten as an engine reports. Where that is no terminal, silent; or, with
+    ``beat``, a line every so many seconds, so that who waits for a long run sees it live."""
+
+    def __init__(self, done: str = "", *, beat: float | None = None) -> None:
         self.done = done
+        self.beat = beat
         self.shown = 0.0
+        self.since = monotonic()
         self.dirty = False
         self.live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.lock = threading.Lock()
@@ -59,6 +66,9 @@ class Progress:
         if self.live and now - self.shown >= PERIOD:
             self.shown = now
             self.write(progress_line(beat_of(said), self.width(), self.done))
+        elif not self.live and self.beat is not None and now - self.since >= self.beat:
+            self.since = now
+            click.echo(progress_line(beat_of(said), PIPED_WIDTH, self.done), err=True)
 
     def note(self, text: str) -> None:
         """Show a line of one's own."""
@@ -95,6 +105,7 @@ def beat_of(said: Any) -> Beat:
         queue=known("queue"),
         bytes=known("bytes", "memory"),
         seconds=float(known("seconds") or 0.0),
+        unit=str(known("unit") or "states"),
     )
 
 

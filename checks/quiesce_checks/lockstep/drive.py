@@ -10,18 +10,28 @@ from quiesce_model.language.machine import Machine, Step, apply, copy, state
 from quiesce_model.language.outcome import Blocked
 
 from .pairing import Pairing, Row, saturated
-from .subject import Observation, Refused, Subject, Value
+from .subject import Observation, Refused, Subject, SubjectFailed, Value
 
 ELAPSE = "elapse"
+
+START = Step("")
+"""What the turn before the first step has in its place; no action has this name."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one side made of a step: ``done`` with what can be seen then, ``refused``, or ``crashed`` with the error."""
+    """What one side made of a step: ``done`` with what can be seen then, ``refused``, ``crashed`` with the error, or
+    ``failed``: it gave no answer, or none that makes sense, and ``wrote`` are the last lines of its log."""
 
-    kind: Literal["done", "refused", "crashed"]
+    kind: Literal["done", "refused", "crashed", "failed"]
     seen: Observation = ()
     text: str = ""
+    wrote: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether this is the side's own failure, whatever the other one says."""
+        return self.kind in ("crashed", "failed")
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,11 @@ class Turn:
     at: int
     model: Answer
     subject: Answer
+
+    @property
+    def is_start(self) -> bool:
+        """Whether this is the start of a walk, and no step."""
+        return self.step == START
 
     @property
     def agrees(self) -> bool:
@@ -51,7 +66,7 @@ class Divergence:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        return tuple(turn.step for turn in self.turns)
+        return tuple(turn.step for turn in self.turns if not turn.is_start)
 
     @property
     def differs(self) -> tuple[tuple[str, Value, Value], ...]:
@@ -82,14 +97,13 @@ class Pair:
         """Both at their start; the turn's step is none."""
         self.machine = copy(self.pairing.model)
         self.at = 0
-        nothing = Step("start")
         try:
             self.subject.reset(self.pairing.constants)
             seen = Answer("done", saturated(self.subject.observe(0), self.limits))
         except Exception as error:
-            seen = Answer("crashed", (), crash(error))
+            seen = broken(error)
         model = Answer("done", saturated((*self.shown(), *self.quiet), self.limits))
-        return Turn(nothing, 0, model, seen)
+        return Turn(START, 0, model, seen)
 
     def shown(self) -> Observation:
         return self.pairing.shown(self.row(), self.machine)
@@ -125,7 +139,7 @@ class Pair:
         except Refused as refusal:
             return Answer("refused", (), str(refusal))
         except Exception as error:
-            return Answer("crashed", (), crash(error))
+            return broken(error)
 
     def refused(self, step: Step, blocked: Blocked) -> Turn:
         """A step that the model's guard forbids: the subject is asked only if the guard is its own affair."""
@@ -140,12 +154,14 @@ class Pair:
                 kind, text = "refused", str(refusal)
             seen = saturated(self.subject.observe(self.at), self.limits)
         except Exception as error:
-            return Turn(step, self.at, model, Answer("crashed", (), crash(error)))
+            return Turn(step, self.at, model, broken(error))
         return Turn(step, self.at, model, Answer(kind, seen, text))
 
 
-def crash(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def broken(error: Exception) -> Answer:
+    if isinstance(error, SubjectFailed):
+        return Answer("failed", (), str(error), error.wrote)
+    return Answer("crashed", (), f"{type(error).__name__}: {error}")
 
 
 def walk(pairing: Pairing, steps: Iterable[Step], *, explored: bool = False) -> tuple[Divergence | None, int]:

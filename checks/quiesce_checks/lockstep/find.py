@@ -18,10 +18,13 @@ from .pairing import Pairing
 
 @dataclass(frozen=True)
 class Source:
-    """``name`` is how the function ``make`` is found again."""
+    """``name`` is how the function ``make`` is found again: of a pairing, or, with the command line of an
+    ``adapter``, of its machine, with ``timeout`` in seconds if it is not the usual one."""
 
     name: str
     make: Callable[..., Pairing]
+    adapter: str = ""
+    timeout: float | None = None
 
     def at(self, scope: Mapping[str, int | bool], tick: int | None = None) -> Pairing:
         """The pairing with these arguments. Raises :class:`Problem` for what it does not take."""

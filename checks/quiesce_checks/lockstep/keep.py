@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -22,9 +22,10 @@ from .pairing import Pairing
 class Kept:
     """A walk on which model and implementation differed, and how their pairing is made again.
 
-    ``pairing`` is a name for :func:`~.find.find_pairing`, ``scope`` and ``tick`` are its arguments. With ``saturated``
-    ages are compared as far as the model tells them apart, as in a tour; without, to the last unit. Members of enums
-    are given by name.
+    ``pairing`` is a name for :func:`~.find.find_pairing`, ``scope`` and ``tick`` are its arguments. With
+    ``saturated`` ages are compared as far as the model tells them apart, as in a tour; without, to the last unit.
+    Members of enums are given by name. With an ``adapter``, which is a command line, ``pairing`` is the name of its
+    machine, and ``timeout`` the seconds that the adapter has for an answer.
     """
 
     pairing: str
@@ -32,10 +33,19 @@ class Kept:
     scope: Mapping[str, int | bool] = field(default_factory=dict[str, "int | bool"])
     tick: int | None = None
     saturated: bool = False
+    adapter: str = ""
+    timeout: float | None = None
 
     def made(self, near: Path) -> Pairing:
         """The pairing; modules are looked for in the folder of the call and in those above ``near``, too."""
-        return find_pairing(self.pairing, (Path.cwd(), *near.resolve().parents)).at(self.scope, self.tick)
+        return self.source((Path.cwd(), *near.resolve().parents)).at(self.scope, self.tick)
+
+    def source(self, roots: Sequence[Path]) -> Source:
+        if not self.adapter:
+            return find_pairing(self.pairing, roots)
+        from .adapter import adapter_source
+
+        return adapter_source(self.pairing, self.adapter, roots, self.timeout)
 
     def walk(self, pairing: Pairing) -> Divergence | None:
         """Take the steps. Raises :class:`Problem` if the model no longer allows them all."""
@@ -63,8 +73,15 @@ class Kept:
 
 
 def kept(source: Source, scope: Mapping[str, int | bool], tick: int | None, found: Divergence, saturated: bool) -> Kept:
-    steps = tuple(turn.step for turn in found.turns if turn.step.action != "start")
-    return Kept(source.name, tuple(literal(step) for step in steps), dict(scope), tick, saturated)
+    return Kept(
+        source.name,
+        tuple(literal(step) for step in found.steps),
+        dict(scope),
+        tick,
+        saturated,
+        source.adapter,
+        source.timeout,
+    )
 
 
 def literal(step: Step) -> Step:
@@ -105,6 +122,8 @@ def text_of(kept: Kept, found: Divergence) -> str:
         *(["    scope={\n" + scope + "    },"] if scope else []),
         *([f"    tick={kept.tick},"] if kept.tick is not None else []),
         *(["    saturated=True,"] if kept.saturated else []),
+        *([f"    adapter={quoted(kept.adapter)},"] if kept.adapter else []),
+        *([f"    timeout={kept.timeout:g},"] if kept.timeout is not None else []),
         ")",
         "",
         "",
@@ -117,20 +136,23 @@ def text_of(kept: Kept, found: Divergence) -> str:
 
 def summary(found: Divergence) -> str:
     last = found.turns[-1]
-    if last.subject.kind == "crashed":
-        what = f"the implementation crashes: {last.subject.text}".split("\n")[0]
+    if last.subject.broken:
+        does = "fails" if last.subject.kind == "failed" else "crashes"
+        what = f"the implementation {does}: {last.subject.text}".split("\n")[0]
     elif last.model.kind != last.subject.kind:
         what = f"model {last.model.kind}, implementation {last.subject.kind}"
     else:
         what = "model and implementation differ in " + ", ".join(name for name, _, _ in found.differs[:3])
-    count = len(found.turns) if last.step.action != "start" else 0
-    return f"{found.pairing}: {what} after {count} step{'' if count == 1 else 's'}.".replace('"""', "'''")
+    count = len(found.steps)
+    return f"{found.pairing}: {what} after {count} step{'' if count == 1 else 's'}.".replace("\\", "\\\\").replace(
+        '"""', "'''"
+    )
 
 
 def slug(found: Divergence) -> str:
     """``breaker_pair_tripped``, ``breaker_run_refused``: the pairing, and what differs first."""
     last = found.turns[-1]
-    what = f"{last.step.action}_{'not_refused' if last.subject.kind == 'done' else last.subject.kind}"
+    what = f"{last.step.action or 'start'}_{'not_refused' if last.subject.kind == 'done' else last.subject.kind}"
     if last.model.kind == last.subject.kind and found.differs:
         what = found.differs[0][0]
     return re.sub(r"\W+", "_", f"{found.pairing}_{what}").strip("_").lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -15,9 +15,10 @@ from ..report.figures import plural
 from ..verdict import Outcome, Verdict
 from .drive import Divergence
 from .pairing import Mismatch, Misnamed, Pairing
-from .shrink import shrink
+from .replays import Replays, made_short
+from .subject import SubjectFailed
 from .tour import Flaky, Toured, tour
-from .walk import Walked, production_walks
+from .walk import Walked, Walker
 
 Watcher = Callable[[Any], None]
 
@@ -32,6 +33,7 @@ class Beat:
     queue: int | None = None
     engine: str = "lockstep"
     properties: tuple[str, ...] = ()
+    unit: str = "steps"
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,12 @@ def toured(pairing: Pairing, limits: Limits | None = None, watcher: Watcher | No
 
     try:
         found = tour(pairing, limits=limits, progress=progress)
-    except (Mismatch, Flaky) as problem:
+    except (Mismatch, Flaky, SubjectFailed) as problem:
         return Compared(failed(pairing, problem, perf_counter() - started))
     seconds = perf_counter() - started
     if found.divergence is not None:
-        short = shrink(pairing, found.divergence, explored=True).divergence
-        return Compared(diverged(pairing, short, "tour", perf_counter() - started), found)
+        short, again = made_short(pairing, found.divergence, explored=True)
+        return Compared(diverged(pairing, short, "tour", perf_counter() - started, again), found)
     outcome = Outcome.AGREES if found.exhausted and found.finished else Outcome.INCONCLUSIVE
     return Compared(Verdict(model_of(pairing), title(pairing), outcome, "tour", how_toured(found), seconds), found)
 
@@ -78,35 +80,30 @@ def how_toured(found: Toured) -> str:
 
 
 def at_random(pairing: Pairing, seconds: float, watcher: Watcher | None = None, seed: int = 0) -> Compared:
-    """Random walks for so many seconds, or up to the first divergence."""
+    """Random walks for so many seconds, or up to the first divergence. The seed decides which; how many, the time."""
     started = perf_counter()
-    total = Walked(pairing.name, 0, 0, (), (), 0.0, None)
+    walker: Walker | None = None
     interrupted = False
     try:
+        walker = Walker(pairing)
         for number in count():
-            left = seconds - (perf_counter() - started)
-            if total.divergence is not None or (left <= 0 and number):
-                break
-            limit = max(0.1, min(left, SLICE))
-            walked = production_walks(pairing, walks=ROUND, seconds=limit, seed=seed + number * 1_000)
-            total = added(total, walked)
+            walker.round(seed + number, ROUND)
             if watcher is not None:
-                watcher(Beat(pairing.name, total.steps, perf_counter() - started))
+                watcher(Beat(pairing.name, walker.tally.steps, walker.seconds))
+            if walker.divergence is not None or walker.seconds >= seconds:
+                break
     except KeyboardInterrupt:
         interrupted = True
-    except (Mismatch, Flaky) as problem:
+    except (Mismatch, SubjectFailed) as problem:
         return Compared(failed(pairing, problem, perf_counter() - started))
-    total = replace(total, seconds=perf_counter() - started)
+    total = walker.walked() if walker is not None else Walked(pairing.name, 0, 0, (), (), 0.0, None)
     if total.divergence is not None:
-        short = shrink(pairing, total.divergence).divergence
-        return Compared(diverged(pairing, short, "walks", perf_counter() - started), walked=total)
+        short, again = made_short(pairing, total.divergence, explored=False)
+        return Compared(diverged(pairing, short, "walks", perf_counter() - started, again), walked=total)
     outcome = Outcome.INCONCLUSIVE if interrupted or not total.steps else Outcome.AGREES
-    how = how_walked(total, interrupted)
+    how = f"{how_walked(total, interrupted)}; seed {seed}"
     return Compared(Verdict(model_of(pairing), title(pairing), outcome, "walks", how, total.seconds), walked=total)
 
-
-SLICE = 2.0
-"""Seconds between two words of progress."""
 
 ROUND = 20
 """Walks between two looks at the clock."""
@@ -122,29 +119,16 @@ def how_walked(found: Walked, interrupted: bool) -> str:
     return f"{walked}{at_edges}; {rate:,.0f} steps/s"
 
 
-def added(first: Walked, second: Walked) -> Walked:
-    def merged(a: tuple[tuple[Any, int], ...], b: tuple[tuple[Any, int], ...]) -> tuple[tuple[Any, int], ...]:
-        sums: dict[Any, int] = dict(a)
-        for name, number in b:
-            sums[name] = sums.get(name, 0) + number
-        return tuple(sorted(sums.items()))
-
-    return replace(
-        second,
-        walks=first.walks + second.walks,
-        steps=first.steps + second.steps,
-        actions=merged(first.actions, second.actions),
-        edges=merged(first.edges, second.edges),
-    )
-
-
-def diverged(pairing: Pairing, short: Divergence, engine: str, seconds: float) -> Verdict:
-    crashed = short.turns[-1].subject.kind == "crashed"
-    steps = sum(turn.step.action != "start" for turn in short.turns)
-    how = f"at step {steps:,}, found in {plural(short.found_after, 'step')}"
-    if crashed:
-        how = f"crashed {how}: {short.turns[-1].subject.text}"
-    outcome = Outcome.FAILED if crashed else Outcome.DIVERGES
+def diverged(pairing: Pairing, short: Divergence, engine: str, seconds: float, again: Replays) -> Verdict:
+    """The verdict on a divergence: one that the subject does not repeat, or that is its own failure, says that the
+    subject failed."""
+    last = short.turns[-1].subject
+    how = f"at step {len(short.steps):,}, found in {plural(short.found_after, 'step')}"
+    if last.broken:
+        how = f"{last.kind} {how}: {last.text}"
+    if not again.steady:
+        how = f"flaky, {how}; {again}"
+    outcome = Outcome.FAILED if last.broken or not again.steady else Outcome.DIVERGES
     return Verdict(model_of(pairing), title(pairing), outcome, engine, how, seconds, divergence=short)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
+from time import perf_counter
 
 from quiesce_model.language.machine import Step, apply, copy, state, steps
 from quiesce_model.language.outcome import Blocked, Fault
@@ -24,18 +26,21 @@ LONG = 1_000_000
 """How many steps all attempts together may take before the shortest walk so far has to do."""
 
 
-def shrink(pairing: Pairing, found: Divergence, *, budget: int = 2_000, explored: bool = False) -> Shrunk:
+def shrink(
+    pairing: Pairing, found: Divergence, *, budget: int = 2_000, explored: bool = False, seconds: float | None = None
+) -> Shrunk:
     """Remove executed steps while the sides still differ at the end of what is left (delta debugging), shorten what
     time passes, and try the model's own shortest way to the last state: before the others too, since a walk over a
     whole graph is long and its last step is mostly what matters. Every attempt is a walk from the start, and a step
     that the model's guard no longer allows is left out, so what is returned is a real walk. ``explored`` compares as
-    exploration does, see :class:`~.drive.Pair`.
+    exploration does, see :class:`~.drive.Pair`. After ``seconds``, if given, the shortest walk so far has to do.
     """
+    ends = inf if seconds is None else perf_counter() + seconds
     best, walks = shorter_way(pairing, found, explored)
     taken, size = 0, max(1, len(best.steps) // 2)
-    while size >= 1 and walks < budget and taken < LONG:
+    while size >= 1 and walks < budget and taken < LONG and perf_counter() < ends:
         position, shorter = 0, False
-        while position < len(best.steps) and walks < budget and taken < LONG:
+        while position < len(best.steps) and walks < budget and taken < LONG and perf_counter() < ends:
             before, after = best.steps[:position], best.steps[position + size :]
             # Without the step that took a place, the later ones may mean the place before theirs.
             for candidate in [(*before, *after), *([(*before, *map(one_lower, after))] if size == 1 else [])]:
@@ -49,6 +54,8 @@ def shrink(pairing: Pairing, found: Divergence, *, budget: int = 2_000, explored
                 position += size
         if not shorter:
             size //= 2
+    if perf_counter() >= ends:
+        return Shrunk(replace(best, found_after=found.found_after), walks)
     best, more = less_time(pairing, best, budget - walks, explored)
     walks += more
     best, more = shorter_way(pairing, best, explored)
@@ -96,9 +103,9 @@ def shorter_way(
     pairing: Pairing, found: Divergence, explored: bool = False, *, most: int = 20_000
 ) -> tuple[Divergence, int]:
     """The model's shortest way to where the sides differed, and the last step: taken if they differ there too."""
-    *before, last = found.steps
-    if not before:
+    if len(found.steps) < 2:
         return found, 0
+    *before, last = found.steps
     limits = tuple(clock_limits(pairing))
     target = copy(pairing.model)
     for step in before:

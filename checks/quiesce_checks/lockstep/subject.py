@@ -50,6 +50,15 @@ class Refused(Exception):
     """The subject says that a step is not possible now, where the model's guard should say the same."""
 
 
+class SubjectFailed(Exception):
+    """The subject itself went wrong, in words that need no more: it gave no answer, ended, or said what makes no sense.
+    ``wrote`` are the last lines that it wrote to its log. Any other error of a subject is a crash."""
+
+    def __init__(self, text: str, wrote: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.wrote = wrote
+
+
 class Subject(Protocol):
     """An implementation under test."""
 

@@ -15,7 +15,7 @@ from ..engines.search import Limits, Stop
 from .drive import ELAPSE, Divergence, walk
 from .pairing import Pairing, saturated
 from .plan import Tour, lower_bound, plan
-from .subject import Observation, Refused, Subject
+from .subject import Observation, Refused, Subject, SubjectFailed
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def with_another(walks: tuple[tuple[int, ...], ...]) -> Iterator[tuple[int, ...]
 
 def repeated(runner: Runner, before: tuple[tuple[int, ...], ...], way: tuple[int, ...]) -> Divergence:
     """The divergence that the last walk ended with, again, and alone. Raises Flaky if it is not to be had."""
-    pairing = runner.pairing
+    pairing, failure = runner.pairing, runner.failure
     try:
         return confirmed(pairing, runner.graph, way, runner.refused)
     except Flaky as flaky:
@@ -118,8 +118,8 @@ def repeated(runner: Runner, before: tuple[tuple[int, ...], ...], way: tuple[int
             raise
         for earlier in (before[-1:], before):
             if earlier and leaks(runner, earlier, way):
-                raise Leak(pairing.name, flaky.steps, len(earlier)) from None
-        raise
+                raise Leak(pairing.name, flaky.steps, len(earlier), failure) from None
+        raise Flaky(pairing.name, flaky.steps, 0, failure) from None
 
 
 def leaks(runner: Runner, before: tuple[tuple[int, ...], ...], way: tuple[int, ...]) -> bool:
@@ -157,6 +157,7 @@ class Runner:
         self.forbidden = self.forbid()
         self.refusals = 0
         self.refused: Asked = ()
+        self.failure = ""
         self.taken = 0
         self.watch: Callable[[int], None] | None = None
 
@@ -194,7 +195,7 @@ class Runner:
         waits, resting, shown, views, rows = self.waits, self.resting, self.shown, self.views, self.rows
         sources = self.sources
         at, position, base = 0, -1, self.taken
-        self.refused = ()
+        self.refused, self.failure = (), ""
         try:
             subject.reset(self.pairing.constants)
             if not self.same(observe(0), (*self.shown[0], *self.quiet)):
@@ -223,7 +224,8 @@ class Runner:
                     return position + 1
                 if self.forbidden[target] and not self.refuses(target, at, position + 1):
                     return position + 1
-        except Exception:  # a refusal, or a crash of the subject: the plain driver tells it again, with its text
+        except Exception as error:  # a refusal, or a crash of the subject: the plain driver tells it again
+            self.failure = str(error) if isinstance(error, SubjectFailed) else ""
             return position + 1
         finally:
             self.taken = base + position + 1
@@ -276,15 +278,18 @@ def confirmed(pairing: Pairing, graph: Graph, way: tuple[int, ...], refused: Ask
 
 @dataclass
 class Flaky(Exception):
-    """A subject that answers differently on replay: ``times`` of ten replays differed from the model."""
+    """A subject that answers differently on replay: ``times`` of ten replays differed from the model. ``failure`` is
+    how the subject failed the first time, if it did."""
 
     pairing: str
     steps: int
     times: int
+    failure: str = ""
 
     def __str__(self) -> str:
+        once = f" (it {self.failure})" if self.failure else ""
         return (
-            f"{self.pairing}: the subject differed once on a walk of {self.steps} steps and on {self.times} of "
+            f"{self.pairing}: the subject differed once{once} on a walk of {self.steps} steps and on {self.times} of "
             "10 replays: it is not deterministic; take its clock, its random source and what it keeps between walks "
             "into the adapter"
         )
@@ -296,9 +301,10 @@ class Leak(Flaky):
 
     def __str__(self) -> str:
         others = "another walk" if self.times == 1 else f"{self.times} other walks"
+        how = f" (it {self.failure})" if self.failure else ""
         return (
-            f"{self.pairing}: the subject differs on a walk of {self.steps} steps after {others}, and not when it is "
-            "new: its reset leaves something behind"
+            f"{self.pairing}: the subject differs{how} on a walk of {self.steps} steps after {others}, and not when it "
+            "is new: its reset leaves something behind"
         )
 
 

@@ -8,7 +8,7 @@ nothing can change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
 from time import perf_counter
 from typing import cast
@@ -122,32 +122,54 @@ def production_walks(
     Each walk switches some actions off (Hypothesis does so by itself where it helps), so that one that ends everything
     does not end every walk early. A divergence is the first that is found, as it was walked.
     """
-    pairing.check()
-    edges = Edges(pairing.model)
-    tally = Tally(actions={}, edges={})
-    started = perf_counter()
+    walker = Walker(pairing)
     rounds = 1 if seconds is None else 1_000_000
-    divergence: Divergence | None = None
     for number in range(rounds):
-        if divergence is not None or (seconds is not None and perf_counter() - started >= seconds):
+        if walker.divergence is not None or (seconds is not None and walker.seconds >= seconds):
             break
-        divergence = one_round(pairing, edges, tally, walks, length, seed + number)
-    return Walked(
-        pairing.name,
-        tally.walks,
-        tally.steps,
-        tuple(sorted((tally.actions or {}).items())),
-        tuple(sorted((tally.edges or {}).items())),
-        perf_counter() - started,
-        divergence,
-    )
+        walker.round(seed + number, walks, length)
+    return walker.walked()
 
 
-def one_round(pairing: Pairing, edges: Edges, tally: Tally, walks: int, length: int, seed: int) -> Divergence | None:
+class Walker:
+    """Random walks of a pairing, round after round, all on one subject. A round is decided by its seed alone."""
+
+    def __init__(self, pairing: Pairing) -> None:
+        pairing.check()
+        self.pairing = pairing
+        self.subject = pairing.subject()
+        self.edges = Edges(pairing.model)
+        self.can = Possible(pairing)
+        self.tally = Tally(actions={}, edges={})
+        self.divergence: Divergence | None = None
+        self.started = perf_counter()
+
+    def round(self, seed: int, walks: int = 100, length: int = 60) -> None:
+        """Up to ``walks`` walks of so many steps or a few more, or up to the first divergence."""
+        self.divergence = one_round(self, walks, length, seed)
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started
+
+    def walked(self) -> Walked:
+        """What it all came to so far; after an interruption, too."""
+        tally = self.tally
+        return Walked(
+            self.pairing.name,
+            tally.walks,
+            tally.steps,
+            tuple(sorted((tally.actions or {}).items())),
+            tuple(sorted((tally.edges or {}).items())),
+            self.seconds,
+            self.divergence,
+        )
+
+
+def one_round(walker: Walker, walks: int, length: int, seed: int) -> Divergence | None:
     """Up to ``walks`` walks from one seed."""
-    subject = pairing.subject()
+    pairing, subject, edges, can, tally = walker.pairing, walker.subject, walker.edges, walker.can, walker.tally
     actions = sorted({step.action for step in steps(pairing.model)})
-    can = Possible(pairing)
 
     @st.composite
     def walked(draw: st.DrawFn) -> Divergence | None:
@@ -157,7 +179,7 @@ def one_round(pairing: Pairing, edges: Edges, tally: Tally, walks: int, length: 
         if not start.agrees:
             return diverged(pairing, start, ())
         turns: list[Turn] = []
-        switched_off = draw(st.sets(st.sampled_from(actions), max_size=max(1, len(actions) // 2)))
+        switched_off = draw(st.sets(st.sampled_from(actions), max_size=max(1, min(3, len(actions) // 2))))
         while len(turns) < length:
             planned = draw_stretch(draw, pair.machine, can, edges, switched_off, turns)
             if not planned:
@@ -204,8 +226,9 @@ Planned = list[tuple[Step, int | None]]
 def draw_stretch(
     draw: st.DrawFn, machine: Machine, can: Possible, edges: Edges, switched_off: set[str], turns: list[Turn]
 ) -> Planned:
-    """What to do next: a step that is possible, time that passes to an edge, or the last few steps over and over,
-    without which no walk would ever count to a threshold. Empty if nothing can happen."""
+    """What to do next: a step that is possible (any, or one of an action that this walk has taken least), time that
+    passes to an edge, or the last few steps over and over, without which no walk would ever count to a threshold. Empty
+    if nothing can happen."""
     choices = [step for step in can.now(machine) if step.action not in switched_off]
     waits = edges.distances(machine) if is_timed(machine) else ()
     kind = draw(st.integers(0, 5))
@@ -215,14 +238,11 @@ def draw_stretch(
     if waits and (kind == 1 or not choices):
         distance, which = draw(st.sampled_from(waits))
         return [(Step(ELAPSE, (("d", distance),)), which)]
+    if kind > 2 and choices:
+        taken = Counter(turn.step.action for turn in turns)
+        least = min(taken[step.action] for step in choices)
+        choices = [step for step in choices if taken[step.action] == least]
     return [(draw(st.sampled_from(choices)), None)] if choices else []
 
 
-def walks_forever(pairing: Pairing, seed: int = 0) -> Iterator[Walked]:
-    """Round after round, each from the next seed, for a caller that decides when to stop."""
-    while True:
-        yield production_walks(pairing, seed=seed)
-        seed += 1
-
-
-__all__ = ["Edges", "Possible", "Walked", "production_walks", "walks_forever"]
+__all__ = ["Edges", "Possible", "Walked", "Walker", "production_walks"]

@@ -32,7 +32,7 @@ def verdict_data(verdict: Verdict, saved: str | None = None) -> Data:
 
 def walk_data(found: Divergence, saved: str | None = None) -> Data:
     """The walk that a comparison ended with; ``file`` is the test that it is kept as, if it is."""
-    steps = [str(step) for step in found.steps if step.action != "start"]
+    steps = [str(step) for step in found.steps]
     return {
         "length": len(steps),
         "steps": steps,

@@ -21,6 +21,7 @@ from .story import call
 
 INDENT = "  "
 SAME, NOTHING = "the same", "nothing changes"
+WORDS = {"crashed": "CRASHED", "failed": "FAILED"}
 TOLD = 40
 """How many steps are told at most, the last ones; before them both sides agree."""
 
@@ -90,7 +91,7 @@ def divergence_lines(
 
 
 def heading(found: Divergence, pairing: Pairing, page: Page) -> list[str]:
-    word = "CRASHED" if found.turns[-1].subject.kind == "crashed" else "DIVERGED"
+    word = WORDS.get(found.turns[-1].subject.kind, "DIVERGED")
     title = f"{found.pairing}  model ≠ {pairing.implementation}"
     steps = length(found)
     how = f"at step {steps:,}" if steps else "at the start"
@@ -107,14 +108,14 @@ def heading(found: Divergence, pairing: Pairing, page: Page) -> list[str]:
 
 
 def length(found: Divergence) -> int:
-    return sum(turn.step.action != "start" for turn in found.turns)
+    return len(found.steps)
 
 
 def rows_of(found: Divergence, fields: Fields) -> list[Row]:
     rows: list[Row] = []
     model = subject = found.start.seen
     for position, turn in enumerate(found.turns, 1):
-        if turn.step.action != "start":
+        if not turn.is_start:
             mine, theirs = told(turn.model, model, fields), told(turn.subject, subject, fields)
             same = turn.agrees and turn.model.kind == "done"
             rows.append(Row(position, label(turn), mine, (SAME,) if same else theirs))
@@ -132,6 +133,8 @@ def told(answer: Answer, before: Observation, fields: Fields) -> tuple[str, ...]
     """What a side made of a step."""
     if answer.kind == "crashed":
         return (f"crashes: {answer.text}",)
+    if answer.kind == "failed":
+        return ("fails",)
     changed = fields.changes(before, answer.seen)
     if answer.kind == "refused":
         said = answer.text.removeprefix("blocked by ")
@@ -179,13 +182,14 @@ def foot(found: Divergence, pairing: Pairing, fields: Fields, margin: int, page:
     lead = " " * margin
     lines: list[str] = []
     said = ""
-    if last.subject.kind == "crashed":
-        where = "as it starts" if last.step.action == "start" else f"where the model {does(last.model)}"
-        said = f"crashes: {last.subject.text}, {where}"
+    if last.subject.broken:
+        where = "as it starts" if last.is_start else f"where the model {does(last.model)}"
+        said = f"{'fails' if last.subject.kind == 'failed' else 'crashes'}: {last.subject.text}, {where}"
     elif last.model.kind != last.subject.kind:
         said = f"differs: the model {does(last.model)}, the implementation {does(last.subject)}"
     if said:
         lines += [lead + page.tone(line, "bad") for line in words(said, page.width - margin)]
+        lines += hang(lead + "it wrote: ", last.subject.wrote) if last.subject.wrote else []
     else:
         rows = [(name, fields.value(name, a), fields.value(name, b)) for name, a, b in found.differs]
         named, seen = max(wide(row[0]) for row in rows), max(wide(row[1]) for row in rows)
@@ -218,12 +222,12 @@ def rules_of(found: Divergence, pairing: Pairing) -> tuple[str, ...]:
     for turn in before:
         if turn.step.action == ELAPSE:
             machine.elapse(dict(turn.step.args)["d"])
-        elif turn.model.kind == "done" and turn.step.action != "start":
+        elif turn.model.kind == "done" and not turn.is_start:
             try:
                 apply(machine, turn.step)
             except (Blocked, Fault):
                 return ()
-    return rules_at_work(machine, last.step) if last.step.action != "start" else ()
+    return () if last.is_start else rules_at_work(machine, last.step)
 
 
 def divergence_data(found: Divergence, pairing: Pairing, file: str | None = None) -> Data:
@@ -231,7 +235,7 @@ def divergence_data(found: Divergence, pairing: Pairing, file: str | None = None
     return {
         "pairing": found.pairing,
         "implementation": pairing.implementation,
-        "kind": "crashed" if found.turns[-1].subject.kind == "crashed" else "diverged",
+        "kind": found.turns[-1].subject.kind if found.turns[-1].subject.broken else "diverged",
         "length": length(found),
         "found_after": found.found_after,
         "constants": dict(pairing.constants),
@@ -246,7 +250,7 @@ def divergence_data(found: Divergence, pairing: Pairing, file: str | None = None
 
 def turn_data(found: Divergence, turn: Turn) -> Data:
     return {
-        "step": str(turn.step),
+        "step": "start" if turn.is_start else str(turn.step),
         "at": turn.at,
         "model": answer_data(found, turn.model),
         "implementation": answer_data(found, turn.subject),
@@ -255,4 +259,4 @@ def turn_data(found: Divergence, turn: Turn) -> Data:
 
 def answer_data(found: Divergence, answer: Answer) -> Data:
     seen = dict(zip(found.fields, answer.seen, strict=False)) if answer.seen else None
-    return {"kind": answer.kind, "seen": seen, "text": answer.text or None}
+    return {"kind": answer.kind, "seen": seen, "text": answer.text or None, "wrote": list(answer.wrote)}

@@ -12,7 +12,7 @@ from .page import wide
 @dataclass(frozen=True)
 class Beat:
     """What an engine said last. Times are in seconds, memory in bytes; None is what the engine does not
-    say.
+    say. ``unit`` is what ``distinct`` counts.
     """
 
     engine: str
@@ -23,6 +23,7 @@ class Beat:
     queue: int | None = None
     bytes: int | None = None
     seconds: float = 0.0
+    unit: str = "states"
 
 
 def progress_line(beat: Beat, width: int, done: str = "") -> str:
@@ -31,7 +32,7 @@ def progress_line(beat: Beat, width: int, done: str = "") -> str:
     if beat.depth is not None:
         facts.append(f"depth {count(beat.depth)}")
     if beat.distinct is not None:
-        facts += [f"{count(beat.distinct)} states", rate(beat.distinct, beat.seconds)]
+        facts += [f"{count(beat.distinct)} {beat.unit}", rate(beat.distinct, beat.seconds)]
     if beat.queue is not None:
         facts.append(f"queue {count(beat.queue)}")
     if beat.bytes:

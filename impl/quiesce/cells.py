@@ -116,7 +116,7 @@ class Cell(Readable):
         return "/".join((f"cell {self.document}", *self.path))
 
     def _look(self) -> Maybe:
-        return at(self._session.replica.visible(self.document), self.path)
+        return at(self._session.look(self.document), self.path)
 
 
 class Derived(Readable):
@@ -206,7 +206,7 @@ class Derived(Readable):
     def _read(self, run: Run | None, document: Document, path: Path) -> Maybe:
         if run is not None:
             return run.read(document, path)
-        return at(self._session.replica.visible(document), path)
+        return at(self._session.look(document), path)
 
 
 def narrowest(run: Run, own: str) -> Scope:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from quiesce.address import Scope
 from quiesce.clock import monotonic_ms
 from quiesce.counts import Counts
+from quiesce.loading import OnDemand
 from quiesce.local import LocalStore
 from quiesce.protocol import Watch
 from quiesce.runtime import Session
@@ -33,13 +34,15 @@ async def connect(
     """A session in a space of the server at ``url`` (``ws://host:port``), kept connected until it is closed.
 
     ``token``: as made by ``quiesce token``, or what gives a fresh one at each connect; in development mode, a name.
-    ``watch``: what to follow, everything in every scope unless given. ``policy``: other constants for the breaker,
+    ``watch``: what to follow from the start, everything in every scope unless given; what is read and not followed is
+    loaded then, and followed from then on. ``policy``: other constants for the breaker,
     which has no switch. Raises ``Disconnected`` if the server refuses.
     """
     counts = counts or Counts()
     client = Client(space, token if callable(token) else lambda: token, counts)
     held = SocketSession(client, _with_path(url))
-    handle = client.watch(*(_everything() if watch is None else watch))
+    watches = _everything() if watch is None else list(watch)
+    handle = client.watch(*watches)
     connection = asyncio.create_task(held.run())
     shell: Shell | None = None
     session: Session | None = None
@@ -47,6 +50,8 @@ async def connect(
         await _first(connection, held.ready(handle))
         shell = Shell(asyncio.get_running_loop(), monotonic_ms)
         session = Session(client, counts, work=shell.work, policy=policy)
+        if watch is not None:
+            session.scheduler.load_from(OnDemand(client, watches))
         shell.drive(session.scheduler)
         yield session
     finally:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextvars import ContextVar
 from inspect import isawaitable
 from typing import Any, overload
@@ -35,9 +35,10 @@ from quiesce.commits import Document
 from quiesce.counts import Counts
 from quiesce.handles import Action, Handler, Sent
 from quiesce.lists import ListActions
+from quiesce.loading import hold_until_loaded, load, look
+from quiesce.outside import Outside
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.breaker_records import BreakerEvent, BreakerStats
-from quiesce.scheduler.events import Event
 from quiesce.scheduler.identity import (
     ActionName,
     DurableIdentity,
@@ -46,14 +47,14 @@ from quiesce.scheduler.identity import (
     implementation_fingerprint,
     runtime_fingerprint,
 )
-from quiesce.scheduler.node import Kind, Node, Registration
+from quiesce.scheduler.node import Kind, Node
 from quiesce.scheduler.reports import report_to
 from quiesce.scheduler.run import Failure, Run
 from quiesce.scheduler.scheduler import Outlets, Scheduler
 from quiesce.serving.delegation import Delegation
 from quiesce.storage.client import Client
 from quiesce.storage.replica import Replica
-from quiesce.storage.transaction import CommitHandle, Settled
+from quiesce.values import Maybe
 
 Function = Callable[[], Any]
 
@@ -96,8 +97,7 @@ class Session:
         self.derivations: dict[str, Derived] = {}
         """What is derived by functions of the program's own, by the ids of the documents."""
         self._delegation = self.make_delegation()
-        self._outside = self._make_outside(None)
-        self.scheduler.register(self._outside)
+        self._outside = Outside(self)
 
     # -- cells
 
@@ -118,24 +118,13 @@ class Session:
 
     def write(self, change: Callable[[Run], None], *, group: object | None = None) -> Sent:
         """Write in the present action, or outside one in a commit of its own, which is repeated after conflicts."""
-        sent = Sent(self._outside.label, lambda: self.current)
         run = self.current
         if run is not None:
+            sent = Sent(run.node.label, lambda: self.current)
             change(run)
             run.on_fate(lambda committed: sent.finish("committed" if committed else "withdrawn"))
             return sent
-        outside = self._outside if group is None else self._make_outside(group)
-        alone = Run(outside, Registration(), self.replica.begin(outside), payload=change)
-        try:
-            change(alone)
-        except BaseException:
-            alone.transaction.abort()
-            alone.decide(committed=False)
-            raise
-        finally:
-            alone.over = True
-        self.scheduler.commit(alone.transaction).on_settled(lambda handle: self._written(handle, alone, sent))
-        return sent
+        return self._outside.write(change, group)
 
     def transact(self, function: Callable[[], object], *, group: object | None = None) -> Sent:
         """Run a function whose reads and writes of cells are one commit; again after a conflict. Effects of the same
@@ -144,36 +133,26 @@ class Session:
         def change(run: Run) -> None:
             token = self._current.set(run)
             try:
-                function()
+                made = function()
             finally:
                 self._current.reset(token)
+            if isinstance(made, Coroutine):
+                made.close()
+                raise TypeError("a transaction is over when its function returns: give transact a plain function")
 
         return self.write(change, group=group)
 
-    def _make_outside(self, group: object | None) -> Node:
-        return Node("write from outside", Kind.HANDLER, lambda run: run.payload(run), group=group)  # type: ignore[operator]
+    # -- documents that are not followed
 
-    def _written(self, handle: CommitHandle, alone: Run, sent: Sent) -> None:
-        assert handle.result is not None, "told when it has settled"
-        settled, change = handle.result.settled, alone.payload
-        alone.decide(committed=settled is Settled.COMMITTED)
-        if settled is Settled.COMMITTED:
-            sent.finish("committed")
-        elif settled is Settled.STALE and not self.scheduler.disposed:
-            outside = alone.node
+    def look(self, document: Document) -> Maybe:
+        """A document as it is seen now, by nobody in particular. Raises ``NotLoaded``, and asks for it, if it is not
+        followed yet."""
+        return look(self.scheduler, document)
 
-            def done(over: Event) -> None:
-                sent.finish(over.outcome or "")
-                if outside is not self._outside:
-                    self.scheduler.unregister(outside)
-
-            if not outside.registered:
-                self.scheduler.register(outside)
-            self.scheduler.send(outside, change, on_done=done)
-        else:
-            sent.finish("lost" if settled is Settled.LOST else "refused")
-            message = f"a write from outside an action ended as {settled.value}: {handle.result.message}"
-            self.scheduler.fail(Failure(self._outside.label, handle.result.code or "commit-refused", message))
+    async def load(self, *places: Readable) -> None:
+        """Wait until these cells and derived values are here; needed only outside actions, and only where ``watch``
+        keeps a session from following its whole space. Raises ``LoadRefused``."""
+        await load(self.scheduler, [document for place in places for document in _documents(place)])
 
     # -- actions
 
@@ -232,6 +211,7 @@ class Session:
                 debounce_ms=debounce_ms,
                 throttle_ms=throttle_ms,
             )
+            hold_until_loaded(self.scheduler, node, derived.documents[0])
             prints = implementation_fingerprint(derivation), runtime_fingerprint()
             if surface is not None:
                 node.surface = Surface(

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from quiesce.commits import Document
 from quiesce.scheduler.node import Node, Registration
 from quiesce.scheduler.run import Run
 
@@ -41,6 +42,8 @@ class Event:
     retries: bool = True
     on_done: Callable[[Event], None] | None = None
     origin: Run | None = None
+    awaits: Document | None = None
+    """What its handler has to read and is being loaded."""
     not_before: float = 0.0
     gated: bool = False
     """It waits for a gate of something that its handler reads, not for its own next try."""
@@ -51,6 +54,11 @@ class Event:
     asked_again: int = 0
     """How often its body asked to be run again."""
     outcome: str | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether it waits for something else than the clock."""
+        return self.origin is not None or self.awaits is not None
 
     def finish(self, outcome: str) -> None:
         """It is over: ``committed``, ``refused``, ``failed``, ``dropped``, ``did-not-converge``, ``lost``,
@@ -96,12 +104,20 @@ class Lane:
 
     def ready(self, now: float) -> bool:
         """Whether the head may be looked at."""
-        return bool(self._queue) and self._queue[0].origin is None and self._queue[0].not_before <= now
+        return bool(self._queue) and not self._queue[0].held and self._queue[0].not_before <= now
 
     def next_look(self) -> float | None:
-        """When the head is to be looked at by the clock. None if there is none, or if it waits for a commit's fate."""
+        """When the head is to be looked at by the clock. None if there is none, or if it waits for something else."""
         head = self.head
-        return None if head is None or head.origin is not None else head.not_before
+        return None if head is None or head.held else head.not_before
+
+    def loaded(self, document: Document) -> bool:
+        """A document has arrived. Whether the head waited for it."""
+        head = self.head
+        if head is None or head.awaits != document:
+            return False
+        head.awaits = None
+        return True
 
     def withdraw(self, event: Event) -> None:
         """What sent it did not commit."""

@@ -76,6 +76,14 @@ class Gates:
         self.hold_passes = 0
         return had
 
+    def hold(self, until: float) -> None:
+        """A resumed node waits for what it will read. The hold shares the convergence backoff's field."""
+        self.backoff_until = max(self.backoff_until, until)
+
+    def release_hold(self) -> None:
+        """It has arrived. As specified this opens the field, whatever it was closed for."""
+        self.backoff_until = 0.0
+
     def release_for_retry(self) -> bool:
         """A retry that is owed waits for neither debounce nor throttle; both backoffs stand (seed §2). Whether a
         deadline was deleted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from quiesce.address import Address, Path
 from quiesce.commits import Document
@@ -13,10 +14,26 @@ from quiesce.storage.notification import Notification
 from quiesce.storage.transaction import CommitHandle, Transaction, TransactionLog
 from quiesce.values import Maybe
 
+if TYPE_CHECKING:
+    from quiesce.scheduler.loads import Loads
+
 
 class NotYet(Exception):
     """Raised in a body that reads what has never been derived: the run ends here, without being an error, and
     there is another when it has been."""
+
+
+class NotLoaded(NotYet):
+    """Raised by a read of a document that is not here yet and has been asked for. The run leaves nothing behind, and
+    there is another when the document has arrived."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(f"{document} is being loaded: wait with `await session.load(…)`, or read it in an action")
+        self.document = document
+
+
+class LoadRefused(LookupError):
+    """A document that is not followed cannot be followed. The message says why."""
 
 
 class RunAgain(Exception):
@@ -44,6 +61,8 @@ class Run:
     log: TransactionLog | None = None
     capture: EchoCapture | None = None
     handle: CommitHandle | None = None
+    loads: Loads | None = None
+    """What sees to documents that are not here, if not all of them are followed."""
     over: bool = False
     """Its body has ended: whoever still holds it acts outside it."""
     committed: bool | None = None
@@ -67,21 +86,34 @@ class Run:
 
     def read(self, document: Document, path: Path = ()) -> Maybe:
         """The value at ``path``, or ``ABSENT``; a deep read."""
+        self._need(document, path)
         return self.transaction.read(document, path)
 
     def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int | Maybe:
         """An object's keys, an array's length, or a leaf's value; a shallow read."""
+        self._need(document, path)
         return self.transaction.read_keys(document, path)
 
     def write(self, document: Document, path: Path, value: object) -> None:
         """Set the value at ``path``. A value that is there already leaves no write."""
+        self._need(document, path)
         self.attempted[document, path] = None
         self.transaction.write(document, path, value)
 
     def delete(self, document: Document, path: Path = ()) -> None:
         """Remove what is at ``path``."""
+        self._need(document, path)
         self.attempted[document, path] = None
         self.transaction.delete(document, path)
+
+    def _need(self, document: Document, path: Path) -> None:
+        if self.loads is None:
+            return
+        try:
+            self.loads.need(self, document)
+        except NotLoaded:
+            self.transaction.read(document, path)  # whoever derives it is needed from now on
+            raise
 
     def surface(self, log: TransactionLog) -> tuple[Address, ...]:
         """What it wrote or tried to write."""

@@ -15,7 +15,7 @@ from quiesce.scheduler.events import Event, unsettled_upstream
 from quiesce.scheduler.identity import Surface
 from quiesce.scheduler.node import Kind, Node, ReadSet
 from quiesce.scheduler.retry import Fate, fate_of
-from quiesce.scheduler.run import Awaiting, Failure, NotYet, Ran, Run, RunAgain, Step
+from quiesce.scheduler.run import Awaiting, Failure, NotLoaded, NotYet, Ran, Run, RunAgain, Step
 from quiesce.scheduler.topology import joined
 from quiesce.scheduler.triggers import fires
 from quiesce.storage.transaction import CommitHandle, Result, Settled, TransactionLog
@@ -65,7 +65,7 @@ class Runner:
 
     def _body(self, run: Run) -> Iterator[Step]:
         self.in_flight = run
-        run.started = self._scheduler.clock()
+        run.started, run.loads = self._scheduler.clock(), self._scheduler.loads
         try:
             made = run.node.body(run)
         except Exception as error:
@@ -99,6 +99,11 @@ class Runner:
             self._throw_away(run)
             self._budgeted(run, str(run.error) or ASKED)
             return
+        if isinstance(run.error, NotLoaded):
+            self._resubscribe(run, run.transaction.log())
+            self._throw_away(run)
+            node.causes = {**dict.fromkeys(run.causes), **node.causes}
+            return
         self._report_body(run)
         handle = self._kick_off(run, now)
         if run.log is not None:
@@ -131,6 +136,12 @@ class Runner:
             else:
                 message = f"handler {node.label} was run {event.asked_again} times for one event: {run.error or ASKED}"
                 self._event_failed(run, event, "retries-exhausted", message)
+            return
+        if isinstance(run.error, NotLoaded):
+            self._throw_away(run)
+            missing = run.error.document
+            event.awaits = missing if scheduler.loads is not None and scheduler.loads.loading(missing) else None
+            self._look_again(event)
             return
         if run.error is None or isinstance(run.error, NotYet):
             self._resubscribe(run, run.transaction.log())

@@ -27,6 +27,7 @@ from quiesce.scheduler.echo import Cause
 from quiesce.scheduler.events import Event, Lane
 from quiesce.scheduler.idle import Idle
 from quiesce.scheduler.invalidation import Invalidation
+from quiesce.scheduler.loads import Loads, Source
 from quiesce.scheduler.node import NO_READS, Kind, Node, ReadSet, Registration, Status
 from quiesce.scheduler.retry import MAX_RETRIES_FOR_REACTIVE, STALE_WARNING_INTERVAL
 from quiesce.scheduler.run import Ended, Failure, Run, Step
@@ -37,6 +38,9 @@ from quiesce.scheduler.tracing import trace_of
 from quiesce.scheduler.triggers import TriggerIndex
 from quiesce.storage.replica import Replica
 from quiesce.storage.transaction import CommitHandle, Transaction
+
+RESUME_HOLD_MS = 2_000.0
+"""The longest that a resumed action waits for what it will read."""
 
 Told = TypeVar("Told", Failure, BreakerEvent)
 
@@ -89,6 +93,7 @@ class Scheduler:
         self.runner = Runner(self)
         self.invalidation = Invalidation(self)
         self.idle = Idle(self)
+        self.loads: Loads | None = None
         self.provisional: dict[Node, None] = {}
         self.backed_off: dict[Node, None] = {}
         self.convergence = convergence or ConvergencePolicy()
@@ -262,6 +267,24 @@ class Scheduler:
             self.recompute_wake()
         if self.trace is not None:
             self.trace.gates_set(node)
+
+    def load_from(self, source: Source) -> None:
+        """Not every document is followed: those that are read and are not come from here."""
+        self.loads = Loads(self, source)
+
+    def hold(self, node: Node, at_most_ms: float = RESUME_HOLD_MS) -> None:
+        """Put a node's first run off until ``release_hold``, but no longer than this: what it will read is on its way,
+        and a run before would only be done again."""
+        node.gates.hold(self.clock() + at_most_ms)
+        self.backed_off[node] = None
+        self.reconsider(node)
+
+    def release_hold(self, node: Node) -> None:
+        """What a held node waited for is here."""
+        if node.gates.backoff_until:
+            node.gates.release_hold()
+            self.agenda.refresh(node)
+            self.recompute_wake()
 
     # -- what moves it
 

@@ -215,3 +215,12 @@ def test_a_body_that_returns_what_it_wrote_does_not_await_it(world: ApiWorld, al
     sent = alice.session.handler(lambda event: cell.set(event))(5)
     world.settle()
     assert (sent.outcome, cell.get(), alice.failures) == ("committed", 5, [])
+
+
+def test_a_transaction_of_a_function_that_has_not_run_is_refused(world: ApiWorld, alice: SessionPeer) -> None:
+    async def later() -> None:
+        raise AssertionError("never awaited")
+
+    with pytest.raises(TypeError, match="give transact a plain function"):
+        alice.session.transact(later)
+    assert alice.scheduler.is_idle(durable=True)

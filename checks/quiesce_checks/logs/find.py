@@ -11,6 +11,7 @@ from quiesce_model.language.machine import Machine
 from ..machines import instance, load_file, load_module
 from ..problems import Problem, unknown
 from .mapping import Mapping
+from .nodes import Nodes
 from .pairs import IN_FLIGHT, Pairs
 from .search import MOST_ALIVE
 from .target import Mapped, Target
@@ -62,6 +63,10 @@ def ours(name: str, machine: type[Machine] | None, scope: Dict[str, int | bool],
         )
     if machine is not None:
         raise Problem(f"the mapping {name} knows its machine: leave --machine out")
+    if name == "node":
+        if scope:
+            raise Problem("the mapping node takes its constants from the log: leave --scope out")
+        return Nodes(most_alive)
     given = dict(scope)
     in_flight = int(given.pop("in_flight", IN_FLIGHT))
     if given or in_flight < 1:

@@ -226,8 +226,9 @@ def everything(machine: Machine) -> tuple[list[str], list[str]]:
     from ..sites import rule_sites
 
     actions = [name for name, info in all_marked(type(machine)) if isinstance(info, ActionInfo)]
-    try:
-        return actions, list(rule_sites(machine))
+    flags: dict[str, Any] = {name: value for name, value in machine.constants_.items() if isinstance(value, bool)}
+    try:  # at a small scope: an action may have as many arguments as there are microseconds in a minute
+        return actions, list(rule_sites(type(machine)(**flags)))
     except ModelError:  # it runs as Python, which is all that a log needs
         return actions, []
 

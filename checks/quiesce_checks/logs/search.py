@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from quiesce_model.language.machine import ActionInfo, Machine, Step, all_marked, choices, copy, leaves, state
+from quiesce_model.language.fields import size_at
+from quiesce_model.language.machine import ActionInfo, Choices, Machine, Step, all_marked, choices, copy, leaves, state
 from quiesce_model.language.outcome import Blocked, Fault
 
 from ..problems import Problem, unknown
@@ -147,9 +148,7 @@ class Search:
                 raise Problem(unknown("parameter", name, f"the action {did.action}", domains))
         found: list[tuple[tuple[str, Any], ...]] = [()]
         for name, domain in domains.items():
-            allowed = choices(domain, self.machine)
-            if name in given:
-                allowed = [value for value in allowed if is_meant(value, given[name])]
+            allowed = meant(domain, self.machine, given[name]) if name in given else choices(domain, self.machine)
             found = [(*args, (name, value)) for args in found for value in allowed]
         return [Step(did.action, args) for args in found]
 
@@ -343,6 +342,14 @@ class Search:
         way = next(iter(self.ways.values()), None)
         self.coverage.add(way)
         return self.coverage
+
+
+def meant(domain: Choices, machine: Machine, given: Any) -> list[Any]:
+    """The values of a domain that are the given one. A range of numbers may be long, and is not gone through."""
+    if isinstance(domain, str) or (callable(domain) and not isinstance(domain, type)) or isinstance(domain, int):
+        whole = isinstance(given, int) and not isinstance(given, bool)
+        return [given] if whole and 0 <= given < size_at(domain, machine) else []
+    return [value for value in choices(domain, machine) if is_meant(value, given)]
 
 
 def is_meant(value: Any, given: Any) -> bool:

@@ -119,6 +119,8 @@ class Runner:
                 f"effect {node.label} takes {node.spent_ms / node.runs:.0f} ms on average, and from now on waits for "
                 f"{node.gates.debounce_ms:g} ms without a change: give it debounce_ms, or auto_debounce=False",
             )
+            if self._scheduler.trace is not None:
+                self._scheduler.trace.gates_set(node)
 
     def _finish_event(self, run: Run, event: Event) -> None:
         scheduler, node = self._scheduler, run.node

@@ -339,6 +339,8 @@ class Scheduler:
 
     def dispose(self) -> None:
         """Nothing runs any more. Whoever waits for idle is released once the body at work, if any, has ended."""
+        if self.trace is not None:
+            self.trace.disposed()
         self.disposed = True
         self.tick_queued = False
         self.wake_at = None

@@ -110,6 +110,7 @@ class Trace:
             node,
             kind=node.kind.value,
             runs=node.runs,
+            standing=node.standing,
             provisional=node.provisional,
             debounce_ms=gates.debounce_ms,
             throttle_ms=gates.throttle_ms,
@@ -211,6 +212,10 @@ class Trace:
         """A pair is held no more."""
         ordinal = action.ordinal if isinstance(action, Node) else None
         self.write("pair-dropped", node=ordinal, label=action.label, document=str(document), reason=reason.value)
+
+    def disposed(self) -> None:
+        """Nothing runs any more."""
+        self.write("disposed")
 
     # -- passes and the wake
 

@@ -10,7 +10,7 @@ what it already knows, so that one change is one wave, and nothing is run on hal
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quiesce.address import Identity
 from quiesce.clock import Clock
@@ -66,6 +66,7 @@ class SpaceServer:
         self._given = surrounding
         self._log = surrounding.counts.logger("serving")
         self.actions = offered(space, app, surrounding)
+        self._offers = frozenset(self.actions)
         self._key = ""
         self._renew_at: float | None = None
         self._ttl_ms = 0.0
@@ -175,7 +176,7 @@ class SpaceServer:
         assert seat.session is not None, "it has run something"
         stopped = too_narrow(run)
         if stopped is not None:
-            ids = {derived.node: id for id, derived in seat.session.derivations.items()}
+            ids = {derived.node: id for id, derived in seat.session.derivations.items() if id in self._offers}
             for id in derivations_that_stop(run.node, ids):
                 if self.plan.narrow(id, seat.instance, stopped.scope):
                     self._log.info("derivation-narrowed", f"{id} runs for each {stopped.scope.value} that needs it")
@@ -264,7 +265,8 @@ class SpaceServer:
     def _place_all(self, seat: Seat, session: SeatSession, asked: set[str]) -> None:
         now, scheduler = self._given.clock(), session.scheduler
         for id, derived in session.derivations.items():
-            node, placed = derived.node, self.plan.place(id, seat.instance)
+            # What has no lasting name is some derivation's own business, and runs wherever that does.
+            node, placed = derived.node, self.plan.place(id, seat.instance) if id in self._offers else seat.instance
             here = placed == seat.instance
             if not here and not node.elsewhere:
                 readers = list(node.downstream)
@@ -333,21 +335,40 @@ class SpaceServer:
 
 
 def seat_session(client: Client, surrounding: Surrounding) -> SeatSession:
-    """A seat's session over a client that has been welcomed."""
+    """A seat's session over a client that has been welcomed.
+
+    Its breaker is the one that every session has, and counts no step against what the seat itself derived (seed §4),
+    nor when that is taken back.
+    """
+    policy = replace(surrounding.policy or BreakerPolicy(), ignore_own_reverts=True)
     return SeatSession(
         client,
         surrounding.counts,
         clock=surrounding.clock,
         work=surrounding.work,
-        policy=surrounding.policy,
+        policy=policy,
         checked=surrounding.checked,
     )
 
 
 def offered(space: str, app: App, surrounding: Surrounding) -> tuple[str, ...]:
-    """The derivations of an application, by the ids of their documents. Raises ``Unservable``."""
+    """The derivations of an application, by the ids of their documents. Raises ``Unservable``.
+
+    Only what is called the same in every session: names that do not last have a session's own id in them.
+    """
+    found = [_registered(space, app, surrounding, session) for session in ("one", "another")]
+    lasting = tuple(sorted(found[0] & found[1]))
+    if not lasting:
+        raise Unservable(
+            "the application registers no derivation with a lasting name: let it call `session.computed`, and give "
+            "names to what captures more than cells and plain values"
+        )
+    return lasting
+
+
+def _registered(space: str, app: App, surrounding: Surrounding, name: str) -> set[str]:
     client = Client(space, lambda: "", Counts(quiet=True))
-    client.replica.welcome(Identity("", ""), 0)
+    client.replica.welcome(Identity("", name), 0)
     session = SeatSession(client, Counts(quiet=True), clock=surrounding.clock)
     try:
         app(session)
@@ -355,11 +376,5 @@ def offered(space: str, app: App, surrounding: Surrounding) -> tuple[str, ...]:
         raise
     except Exception as error:
         raise Unservable(f"the application cannot be registered: it raised {type(error).__name__}: {error}") from error
-    lasting = tuple(sorted(id for id, derived in session.derivations.items() if derived.identity.lasting))
     session.scheduler.dispose()
-    if not lasting:
-        raise Unservable(
-            "the application registers no derivation with a lasting name: let it call `session.computed`, and give "
-            "names to what captures more than cells and plain values"
-        )
-    return lasting
+    return {id for id, derived in session.derivations.items() if derived.identity.lasting}

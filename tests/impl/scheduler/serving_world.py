@@ -7,7 +7,9 @@ from typing import Any
 
 from api_world import ApiWorld, SessionPeer
 
+from quiesce.address import Scope
 from quiesce.counts import Counts
+from quiesce.protocol import Watch
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.run import Awaiting, Ran
 from quiesce.serving.seat import App, too_narrow
@@ -98,14 +100,19 @@ class ServingWorld(ApiWorld):
         app(made.session)
         return made
 
+    def shows(self, peer: SessionPeer, id: str) -> list[Any]:
+        """An effect that needs a derivation; what it has shown."""
+        shown: list[Any] = []
+        peer.session.effect(name=f"show-{id}")(lambda: shown.append(peer.session.derivations[id].get()))
+        return shown
+
     def settle(self, limit: int = 10_000) -> None:
         for _ in range(limit):
             self.loop.settle()
             moved = [peer.run() for peer in self.peers]
             moved += [runtime.run() for runtime in self.runtimes]
-            if not any(moved):
-                if self.loop.settle() == 0:
-                    return
+            if not any(moved) and self.loop.settle() == 0:
+                return
         raise RuntimeError("the sessions never come to rest while time stands")
 
     def advance(self, milliseconds: float) -> None:
@@ -127,8 +134,6 @@ class ServingWorld(ApiWorld):
         self.settle()
 
 
-def everything() -> Any:
-    from quiesce.address import Scope
-    from quiesce.protocol import Watch
-
+def everything() -> list[Watch]:
+    """What a session follows unless it narrows it."""
     return [Watch("", scope, prefix=True) for scope in Scope]

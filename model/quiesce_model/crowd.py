@@ -35,7 +35,8 @@ class Draft(Record):
 
     value: int = upto(lambda c: c.values - 1)
     typed: bool = flag()  # a handler made it, not the derivation
-    by_document: bool = flag()  # a change of the document was among the causes of the run
+    by_document: bool = flag()  # a change of the value was among the causes of the run
+    beside: bool = flag()  # a change of another field was
 
 
 class Member(Record):
@@ -56,19 +57,41 @@ class Member(Record):
         """Another session has written the document since the version that this one has."""
         return self.behind or self.window is not None
 
-    def change(self, c: SchedulerSettings, own: bool) -> None:
+    def change(self, c: CrowdSettings, own: bool) -> None:
         """What the session sees of the document has changed, and its derivation reads that."""
-        self.node.own = self.node.own or own
-        self.node.cause[0] = True
-        self.node.invalidate(c)
+        if c.reborn:
+            self.bear(c)
+        else:
+            self.node.own = self.node.own or own
+            self.node.cause[0] = True
+            self.node.invalidate(c)
+
+    def bear(self, c: CrowdSettings) -> None:
+        """Whoever made the derivation makes it anew: the old registration ends, and the new one has not run."""
+        self.node.retire(c)
+        self.node.registered = True
+        self.node.status = Status.NEVER_RAN
+        self.node.ran = False
+        if c.pair_outlives:
+            self.node.cause[0] = True
+            self.node.gates.shut(self.pair.deadline.remaining)
+        else:
+            self.pair.clear()
 
 
 class CrowdSettings(BreakerSettings, SchedulerSettings):
-    """The constants of both; a backoff is between ``base`` and ``cap`` whoever asks for it."""
+    """The constants of both; a backoff is between ``base`` and ``cap`` whoever asks for it.
+
+    With ``reborn`` the derivation is made by another one that reads the document too, and so is registered anew with
+    each change. ``pair_outlives`` is a repair: the pair is that of the action's name, and the new registration has the
+    causes of the run that made it.
+    """
 
     debounce: int = constant(0)
     throttle: int = constant(0)
     longest_echo: int = constant(4)
+    reborn: bool = constant(False)
+    pair_outlives: bool = constant(False)
 
     @assumption
     def a_gate_is_long_enough(self) -> bool:
@@ -79,9 +102,11 @@ class CrowdSettings(BreakerSettings, SchedulerSettings):
 class Crowd(CrowdSettings):
     """What happens. Session ``s`` wants the value ``s % values``, until all agree on 0 (``may_agree``).
 
+    With ``beats`` (and two ``documents``: a cause of its own) another field of the document changes now and then, which
+    nobody minds. ``pair_by_field`` is a repair: a step is of the fields that caused the run, each with a pair.
+
     ``bound`` is how many commits of derivations are to be possible while no time passes, ``storm`` how many refusals of
     them. With ``may_return`` a session that went away comes back with nothing: its node runs for the first time.
-    ``pairs_return`` is a repair: its pair, and the backoff that stands, are with it again.
     """
 
     sessions: int = constant(2)
@@ -90,7 +115,8 @@ class Crowd(CrowdSettings):
     may_type: bool = constant(False)
     may_leave: bool = constant(False)
     may_return: bool = constant(False)
-    pairs_return: bool = constant(False)
+    beats: bool = constant(False)
+    pair_by_field: bool = constant(False)
     bound: int = constant(7)
     storm: int = constant(2)
 
@@ -101,6 +127,11 @@ class Crowd(CrowdSettings):
     commits: int = ghost(upto(lambda c: c.bound + 1))  # of derivations, since time last passed; one past it is for more
     refusals: int = ghost(upto(lambda c: c.storm + 1))  # in the same time
     instant: Left = ghost(left(1))  # not over: no time has passed since the last of them
+
+    @assumption
+    def a_beat_has_a_cause(self) -> bool:
+        """Otherwise a change of another field cannot be told from one of the value."""
+        return not self.beats or self.documents >= 2
 
     @initial
     def all_derive(self) -> None:
@@ -129,7 +160,7 @@ class Crowd(CrowdSettings):
         was = me.visible()
         me.sees = arrived
         me.window = None
-        if me.visible() != was or not self.rule("CRO-1"):
+        if me.visible() != was or not self.rule("SYN-20"):
             me.change(self, own=False)
 
     @action(s="sessions")
@@ -139,14 +170,24 @@ class Crowd(CrowdSettings):
         self.require(me.present and me.draft is None)
         self.require(me.node.runnable(self))
         by_document = me.node.cause[0]
+        beside = self.beats and me.node.cause[self.documents - 1]
         me.node.start(self)
         if me.sees != self.wish(s):
-            me.draft = Draft(value=self.wish(s), typed=False, by_document=by_document)
-        elif by_document:
+            me.draft = Draft(value=self.wish(s), typed=False, by_document=by_document, beside=beside)
+        elif by_document or (beside and not self.pair_by_field):
             me.pair.converge(self)
             self.regate(s)
         me.node.complete(self)
         me.node.end_pass(self)
+
+    @action(s="sessions")
+    def beat(self, s: int) -> None:
+        """A change of another field reaches session ``s``. It is under no layer, and in nobody's way."""
+        me = self.member[s]
+        self.require(self.beats)
+        self.require(me.present)
+        me.node.cause[self.documents - 1] = True
+        me.node.invalidate(self)
 
     @action(s="sessions", value="values")
     def type(self, s: int, value: int) -> None:
@@ -155,7 +196,7 @@ class Crowd(CrowdSettings):
         self.require(self.may_type)
         self.require(me.present and me.draft is None)
         self.require(me.sees != value)
-        me.draft = Draft(value=value, typed=True, by_document=False)
+        me.draft = Draft(value=value, typed=True, by_document=False, beside=False)
         me.change(self, own=True)
 
     @action(s="sessions")
@@ -163,20 +204,23 @@ class Crowd(CrowdSettings):
         """The server accepts what session ``s`` has sent, and has it for everyone else."""
         me = self.member[s]
         self.require(me.draft is not None)
-        self.require(not me.is_stale(), "CRO-2")
+        self.require(not me.is_stale(), "SYN-3")
         self.document = me.draft.value
         me.sees = me.draft.value
         if me.draft.by_document:
             me.pair.echo(self)
             self.regate(s)
+        elif me.draft.beside and not self.pair_by_field:
+            me.pair.converge(self)
+            self.regate(s)
         if not me.draft.typed:
             self.count()
             self.commits = min(self.commits + 1, self.bound + 1)
-        elif not self.rule("CRO-3"):
+        elif not self.rule("SYN-21"):
             me.pair.echo(self)
             self.regate(s)
         me.draft = None
-        if not self.rule("CRO-4"):
+        if not self.rule("SYN-22"):
             me.change(self, own=True)
         for other, them in enumerate(self.member):
             if other != s and them.present:
@@ -206,15 +250,15 @@ class Crowd(CrowdSettings):
         if me.visible() != was:
             me.change(self, own=False)
         if typed:
-            if self.rule("CRO-5") and me.sees != value:
-                me.draft = Draft(value=value, typed=True, by_document=False)
+            if self.rule("SYN-23") and me.sees != value:
+                me.draft = Draft(value=value, typed=True, by_document=False, beside=False)
                 me.change(self, own=True)
         else:
             self.count()
             self.refusals = min(self.refusals + 1, self.storm + 1)
-            if by_document and self.rule("CRO-6"):
+            if by_document and self.rule("SYN-24"):
                 me.node.cause[0] = True
-            if self.rule("CRO-7"):
+            if self.rule("SYN-25"):
                 me.node.owe(self)
 
     # The breaker.
@@ -259,8 +303,7 @@ class Crowd(CrowdSettings):
         me.behind = False
         me.draft = None
         me.node.retire(self)
-        if not self.pairs_return:
-            me.pair.clear()
+        me.pair.clear()
 
     @action(s="sessions")
     def come_back(self, s: int) -> None:
@@ -273,5 +316,3 @@ class Crowd(CrowdSettings):
         me.node.registered = True
         me.node.status = Status.NEVER_RAN
         me.node.ran = False
-        if self.pairs_return:
-            self.regate(s)

@@ -221,6 +221,8 @@ class Nodes:
                 return self.ends(node, at, "a commit was refused for good, which the machine does not have")
             case "not-kicked-off":
                 return self.ends(node, at, "a commit could not be made, which the machine does not have")
+            case "kicked-off":
+                options = once(Saw(seen))
             case "backed-off":
                 options = once(Did("end_pass", seen))
             case "converged":
@@ -246,7 +248,7 @@ class Nodes:
     def seen(self, line: Line, at: int) -> Seen:
         """The gates that a line shows, and whether the node has to run."""
         gates = mapping(line, "gates")
-        most: int = self.runtime.session(line).convergence["idle_hold_passes"]
+        most: int = self.runtime.sessions[text(line, "session")].convergence["idle_hold_passes"]
         return {
             "node.gates.debounce": left(gates["debounce"], at),
             "node.gates.throttle": left(gates["throttle"], at),

@@ -18,6 +18,22 @@ FORMAT = 1
 
 HANDLER = "handler"
 
+AFTER = {
+    "run-started": "",
+    "run-ended": "run-started",
+    "kicked-off": "run-ended",
+    "not-kicked-off": "run-ended",
+    "committed": "kicked-off",
+    "not-committed": "kicked-off",
+}
+"""What is said of a run, and what has to have been said of it right before."""
+
+BEFORE = {
+    "run-started": "its body is at work",
+    "run-ended": "its body has only ended",
+    "kicked-off": "its commit is on its way",
+}
+
 
 @dataclass(frozen=True)
 class Session:
@@ -42,6 +58,7 @@ class Runtime:
 
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
+        self.runs: dict[tuple[str, int], str] = {}
 
     def session(self, line: Line) -> Session:
         """The session that wrote a line; the first line that it writes says how it works."""
@@ -58,7 +75,25 @@ class Runtime:
                 f"the first lines of session {name} are missing, and with them its policy",
                 remedy="hold whole logs against the model: a session begins with its line 'opened'",
             )
+        self.follow(line, name)
         return self.sessions[name]
+
+    def follow(self, line: Line, session: str) -> None:
+        """Keep account of the runs that are under way: a log that has lost or doubled a line is no log."""
+        event = text(line, "event")
+        if event not in AFTER:
+            return
+        run = session, number(line, "run")
+        before = self.runs.pop(run, "")
+        if before != AFTER[event]:
+            said = f"and {BEFORE[before]}" if before else "and before that nothing is said of it"
+            raise Problem(
+                f"run {run[1]} of session {session} is '{event}' here, {said}: a line is missing, or there twice",
+                remedy="hold whole logs against the model, as they were written",
+            )
+        ended = event in ("committed", "not-committed", "not-kicked-off")
+        if not ended and line.fields.get("outcome") not in ("again", "retired"):
+            self.runs[run] = event
 
 
 def text(line: Line, name: str) -> str:

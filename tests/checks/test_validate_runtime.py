@@ -1,0 +1,369 @@
+"""What the runtime writes down of itself is what the models allow; and a log that was tampered with is not."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from quiesce.commits import Document
+from quiesce.scheduler.breaker import RemoteEchoBreaker
+from quiesce.scheduler.breaker_policy import BreakerPolicy
+from quiesce.scheduler.convergence import ConvergencePolicy
+from quiesce.scheduler.gates import Gates
+from quiesce.scheduler.node import Kind, Node
+from quiesce.scheduler.run import Run
+from quiesce.scheduler.tracing import VARIABLE
+from quiesce.simulate import Actor, Simulation, Storm, simulate_storm
+from quiesce_checks.cli import run as quiesce
+from quiesce_checks.logs.find import find_target
+from quiesce_checks.logs.lines import Log
+from quiesce_checks.logs.validation import Validation, validate
+from quiesce_checks.problems import Problem
+from quiesce_checks.verdict import Outcome
+
+Event = dict[str, Any]
+
+SHORT = {"echo_window_ms": 4_000, "echo_trip_threshold": 3, "echo_quiet_reset_ms": 9_000}
+"""A breaker that trips in a few seconds, so that a log of a minute has everything in it."""
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "as specified": {"echo_backoff_max_ms": 3_000, **SHORT},
+    "clear_when_settled": {"echo_backoff_max_ms": 3_000, "clear_when_settled": True, **SHORT},
+    "kickoff_order": {"echo_backoff_max_ms": 3_000, "kickoff_order": True, **SHORT},
+    "remote_causes_only": {"echo_backoff_max_ms": 3_000, "remote_causes_only": True, **SHORT},
+}
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where schedulers that are made in the test write."""
+    path = tmp_path / "trace.ndjson"
+    monkeypatch.setenv(VARIABLE, str(path))
+    return path
+
+
+def judged(log: Path | list[Event], mapping: str, scope: dict[str, int | bool] | None = None) -> Validation:
+    text = log.read_bytes() if isinstance(log, Path) else "".join(json.dumps(e) + "\n" for e in log).encode()
+    return validate(Log("log", io.BytesIO(text)), find_target(mapping, None, scope or {}))
+
+
+def events_of(log: Path) -> list[Event]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def storm(policy: dict[str, Any], sides: tuple[int, int] = (1, 1), minutes: float = 0.5, seed: int = 1) -> Simulation:
+    return simulate_storm(Storm(sides, seed=seed), BreakerPolicy(**policy), minutes * 60_000)
+
+
+def desk(actor: Actor, **gates: float) -> Node:
+    """An effect that reads one document and writes another, with gates."""
+    source, target = Document("source"), Document("target")
+
+    def body(run: Run) -> None:
+        run.write(target, (), run.read(source))
+
+    node = Node("desk", Kind.EFFECT, body)
+    for name, value in gates.items():
+        setattr(node.gates, name, value)
+    actor.scheduler.register(node)
+    return node
+
+
+def put(actor: Actor, value: object, document: str = "source") -> None:
+    transaction = actor.client.replica.begin()
+    transaction.write(Document(document), (), value)
+    transaction.commit()
+
+
+def gated(seed: int, changes: int = 40) -> None:
+    """An effect with a debounce and a throttle, changed from outside and inside at odd moments; and one that never
+    converges, which is retired and comes again."""
+    random = Random(seed)
+    simulation = Simulation(lambda: random.choice((1.0, 2.0, 5.0)), BreakerPolicy())
+    mine, other = simulation.actor("mine"), simulation.actor("other")
+    desk(mine, debounce_ms=random.choice((0, 7, 40)), throttle_ms=random.choice((0, 11, 60)))
+    turns = {"left": 0}
+
+    def restless(run: Run) -> None:
+        run.read(Document("odd"))
+        if turns["left"]:
+            turns["left"] -= 1
+            flip = mine.client.replica.begin()
+            flip.write(Document("odd"), (), turns["left"])
+            flip.commit()
+
+    node = Node("restless", Kind.EFFECT, restless)
+    mine.scheduler.register(node)
+    for number in range(changes):
+        match random.randrange(6):
+            case 0:
+                turns["left"] = random.choice((3, 12, 25))
+                put(other, number, "odd")
+            case 1 if node.registered:
+                mine.scheduler.unregister(node)
+            case 1:
+                mine.scheduler.register(node)
+            case 2:
+                mine.scheduler.when_idle(lambda: None)
+            case _:
+                put(random.choice((mine, other)), number)
+        simulation.run(random.choice((1, 3, 10, 50, 300)))
+
+
+# What the runtime does is what the models allow.
+
+
+@pytest.mark.parametrize("repair", POLICIES)
+@pytest.mark.parametrize("sides", [(1, 1), (2, 2)])
+def test_storms_are_behaviours_of_the_breaker_pair_by_pair(repair: str, sides: tuple[int, int], written: Path):
+    storm(POLICIES[repair], sides)
+    found = judged(written, "pair")
+    assert found.outcome is Outcome.HOLDS, found.judged
+    assert len(found.judged) == sum(sides)
+    assert found.coverage.actions["commit"] > 20
+    assert {"BRK-12", "BRK-13", "BRK-15", "BRK-16", "BRK-17", "BRK-18"} <= set(found.coverage.rules)
+
+
+def test_storms_are_behaviours_of_each_node(written: Path):
+    storm(POLICIES["as specified"], (2, 1))
+    found = judged(written, "node")
+    assert found.outcome is Outcome.HOLDS, found.judged
+    assert len(found.judged) == 3
+    assert {"run", "finish", "succeed", "begin_pass", "end_pass"} <= set(found.coverage.actions)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gates_in_use_are_behaviours_of_each_node(seed: int, written: Path):
+    gated(seed)
+    found = judged(written, "node")
+    assert found.outcome is Outcome.HOLDS, found.judged
+    assert found.coverage.actions["run"] > 20
+
+
+def test_gates_in_use_show_nearly_all_that_the_machine_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    rules, actions = set[str](), set[str]()
+    for seed in range(4):
+        path = tmp_path / f"{seed}.ndjson"
+        monkeypatch.setenv(VARIABLE, str(path))
+        gated(seed)
+        coverage = judged(path, "node").coverage
+        rules |= set(coverage.rules)
+        actions |= set(coverage.actions)
+    assert {"retire", "register", "resolve_idle", "change", "run", "end_pass"} <= actions
+    assert {"GAT-1", "GAT-3", "GAT-5", "GAT-6", "GAT-7", "GAT-8", "GAT-10", "GAT-22", "GAT-36"} <= rules
+
+
+# What the models do not allow is seen.
+
+
+def refused(log: Path, mapping: str) -> str:
+    """The first place or rule by which a log is refused."""
+    found = judged(log, mapping)
+    assert found.outcome is Outcome.VIOLATED
+    failure = next(one.failure for one in found.judged if one.failure is not None)
+    tried = failure.refusal.tried[0]
+    return (tried.guard.rule or "a guard") if tried.guard else ", ".join(d.place for d in tried.differs)
+
+
+def test_a_debounce_that_is_a_millisecond_long_is_refused(written: Path, monkeypatch: pytest.MonkeyPatch):
+    def arm(self: Gates, now: float) -> None:
+        self.debounce_ready_at = now + self.debounce_ms + 1
+
+    monkeypatch.setattr(Gates, "arm_debounce", arm)
+    simulation = Simulation(lambda: 1.0, BreakerPolicy())
+    actor = simulation.actor("mine")
+    desk(actor, debounce_ms=40)
+    simulation.run(10)
+    put(actor, 1)
+    simulation.run(100)
+    assert refused(written, "node") == "node.gates.debounce"
+
+
+def test_a_backoff_that_does_not_double_is_refused(written: Path, monkeypatch: pytest.MonkeyPatch):
+    def back_off(self: Gates, now: float, policy: ConvergencePolicy) -> None:
+        self.backoff_step_ms = policy.backoff_base_ms
+        self.backoff_streak += 1
+        self.hold_passes += 1
+        self.backoff_until = now + self.backoff_step_ms
+
+    monkeypatch.setattr(Gates, "back_off", back_off)
+    gated(0)
+    gated(1)
+    assert "node.gates.step" in refused(written, "node")
+
+
+def test_a_breaker_that_forgets_its_gate_is_refused(written: Path, monkeypatch: pytest.MonkeyPatch):
+    closed = Gates.closed
+
+    def open_to_echoes(self: Gates, now: float) -> bool:
+        kept, self.echo_backoff_until = self.echo_backoff_until, 0.0
+        try:
+            return closed(self, now)
+        finally:
+            self.echo_backoff_until = kept
+
+    monkeypatch.setattr(Gates, "closed", open_to_echoes)
+    storm(POLICIES["as specified"])
+    assert refused(written, "pair") == "BRK-18"
+
+
+def test_a_breaker_that_renews_for_as_long_as_before_is_refused(written: Path, monkeypatch: pytest.MonkeyPatch):
+    back_off: Callable[..., None] = RemoteEchoBreaker._back_off  # pyright: ignore[reportPrivateUsage]
+
+    def no_longer(self: Any, pair: Any, step_ms: int, now: float) -> None:
+        back_off(self, pair, self.policy.echo_backoff_base_ms, now)
+
+    monkeypatch.setattr(RemoteEchoBreaker, "_back_off", no_longer)
+    storm(POLICIES["as specified"])
+    assert "pair.backoff" in refused(written, "pair")
+
+
+MUTATIONS = ("dropped", "doubled", "delayed by 1 ms", "another value")
+
+
+def mutated(events: list[Event], kind: str, random: Random) -> list[Event]:
+    """The log with one line of one session tampered with."""
+    told = ("run-started", "committed", "kicked-off", "changed", "run-ended")
+    place = random.choice([n for n, event in enumerate(events) if event["event"] in told])
+    head, line, tail = events[:place], json.loads(json.dumps(events[place])), events[place + 1 :]
+    match kind:
+        case "dropped":
+            return head + tail
+        case "doubled":
+            return [*head, line, line, *tail]
+        case "delayed by 1 ms":
+            late = line["at"] + 1
+            line["at"] = late
+            return [*head, line, *({**event, "at": max(event["at"], late)} for event in tail)]
+        case _:
+            gate = random.choice(["debounce", "throttle", "backoff", "echo"])
+            line["gates"][gate] = line["at"] + random.choice((3, 50, 1_000))
+            return [*head, line, *tail]
+
+
+def test_of_logs_that_were_tampered_with_most_are_refused(written: Path, capsys: pytest.CaptureFixture[str]):
+    """Those that pass are told by kind: what may pass says nothing that the model could contradict."""
+    storm(POLICIES["as specified"], minutes=0.08)
+    gated(3, changes=12)
+    events = events_of(written)
+    random = Random(7)
+    shares: dict[str, Counter[str]] = {kind: Counter() for kind in MUTATIONS}
+    for kind, count in shares.items():
+        for _ in range(10):
+            log = mutated(events, kind, random)
+            outcomes = {mapping: outcome_of(log, mapping) for mapping in ("pair", "node")}
+            count["refused" if any(said != "holds" for said in outcomes.values()) else "passed"] += 1
+    with capsys.disabled():
+        told = ", ".join(f"{kind} {count['refused']} of {count.total()}" for kind, count in shares.items())
+        sys.stdout.write(f"\n  tampered logs refused: {told}\n")
+    assert all(count["refused"] > count["passed"] for count in shares.values()), shares
+
+
+def outcome_of(log: list[Event], mapping: str) -> str:
+    try:
+        return judged(log, mapping).outcome.value
+    except Problem:
+        return "no log"
+
+
+# What is no log of the runtime, and what one machine cannot say.
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"at": 0, "event": "sold"}, "no 'session' as the runtime writes it"),
+        ({"at": 0, "event": "opened", "session": "a", "format": 9}, "this log is of format 9; known is 1"),
+        ({"at": 0, "event": "pass-began", "session": "a"}, "the first lines of session a are missing"),
+        ({"event": "opened", "session": "a", "format": 1}, "no 'breaker' as the runtime writes it"),
+    ],
+)
+@pytest.mark.parametrize("mapping", ["pair", "node"])
+def test_a_log_of_something_else(
+    line: Event, said: str, mapping: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "log.ndjson").write_text(json.dumps(line) + "\n")
+    assert quiesce(["validate", str(tmp_path / "log.ndjson"), "--mapping", mapping]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_more_commits_on_their_way_than_the_machine_holds_is_inconclusive(written: Path):
+    storm(POLICIES["as specified"], minutes=0.1)
+    assert judged(written, "pair", {"in_flight": 1}).outcome in (Outcome.HOLDS, Outcome.INCONCLUSIVE)
+    events = events_of(written)
+    starts = [event for event in events if event["event"] == "run-started" and event["causes"]]
+    first = events.index(starts[0])
+    again = [{**starts[0], "run": 1_000 + n} for n in range(4)]
+    found = judged([*events[: first + 1], *again], "pair")
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert "more than 4 commits of the action are on their way; --scope in_flight=8" in found.judged[0].why
+
+
+def test_a_pair_that_had_to_make_room_is_judged_until_then(written: Path):
+    simulation = Simulation(lambda: 5.0, BreakerPolicy(max_echo_pairs=1, echo_backoff_max_ms=3_000, **SHORT))
+    actors = [simulation.actor("a"), simulation.actor("b")]
+    for number, actor in enumerate(actors):
+
+        def body(run: Run, number: int = number) -> None:
+            for name in ("one", "two"):
+                run.read(Document(name))
+                run.write(Document(name), (), number)  # two pairs, and room for one
+
+        actor.scheduler.register(Node(f"n{number}", Kind.EFFECT, body))
+    simulation.run(3_000)
+    found = judged(written, "pair")
+    assert found.outcome is Outcome.HOLDS
+    assert any("had to make room" in one.note for one in found.judged)
+
+
+def test_ours_know_their_machines(written: Path, capsys: pytest.CaptureFixture[str]):
+    storm(POLICIES["as specified"], minutes=0.05)
+    assert quiesce(["validate", str(written), "--mapping", "pair", "--machine", "breaker"]) == 2
+    assert "knows its machine: leave --machine out" in " ".join(capsys.readouterr().err.split())
+    assert quiesce(["validate", str(written), "--mapping", "node", "--scope", "base=3"]) == 2
+    assert "takes its constants from the log" in " ".join(capsys.readouterr().err.split())
+
+
+# The tests of the runtime themselves.
+
+BY_HAND = re.compile(
+    r"test_scheduler_gates|test_an_event_that_waits|test_loads|test_scheduler_materializers|by_hand|gate|backoff"
+)
+"""Tests that set a deadline behind the scheduler's back, as no runtime does: their nodes may be refused."""
+
+
+@pytest.mark.slow
+def test_the_logs_of_the_runtimes_own_tests(tmp_path: Path):
+    root = Path(__file__).parents[2]
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "trace_each", "tests/impl/scheduler"],
+        cwd=root,
+        env={**os.environ, "TRACE_FOLDER": str(folder), "PYTHONPATH": str(Path(__file__).parent)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-2_000:]
+    logs = sorted(folder.iterdir())
+    assert len(logs) > 100
+    pairs = nodes = 0
+    for log in logs:
+        pair, node = judged(log, "pair"), judged(log, "node")
+        pairs, nodes = pairs + len(pair.judged), nodes + len(node.judged)
+        assert pair.outcome is not Outcome.VIOLATED, log.name
+        assert node.outcome is not Outcome.VIOLATED or BY_HAND.search(log.name), log.name
+    assert pairs > 500
+    assert nodes > 2_000

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from quiesce.counts import Counts
+    from quiesce.server.hub import Hub
     from quiesce.server.limits import Limits
+    from quiesce.server.serve import Settings
+    from quiesce.serving.beside import Beside
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -79,6 +83,12 @@ def changed_limits(changes: tuple[str, ...]) -> Limits:
     metavar="NAME=VALUE",
     help="Change a limit of one client's use; docs/store.md lists them.",
 )
+@click.option(
+    "--app",
+    "application",
+    metavar="MODULE:FUNCTION",
+    help="Derive, beside the server, what this application registers, for whoever demands it.",
+)
 @click.option("--verbose", is_flag=True, help="Log every session and refusal, not only warnings.")
 def serve(
     directory: FilePath,
@@ -88,6 +98,7 @@ def serve(
     key_file: FilePath | None,
     synchronous: str,
     changes: tuple[str, ...],
+    application: str | None,
     verbose: bool,
 ) -> None:
     """Serve the store: documents, commits and sync for any number of sessions.
@@ -113,8 +124,12 @@ def serve(
         SqliteOptions(synchronous=synchronous),  # type: ignore[arg-type]
         changed_limits(changes),
     )
+    counts = Counts(structlog.get_logger("quiesce"))
+    beside: Beside | None = None
     try:
-        app, _ = build(settings, Counts(structlog.get_logger("quiesce")))
+        app, hub = build(settings, counts)
+        if application is not None:
+            beside = make_beside(hub, settings, application, counts)
         listener = listen(host, port)
     except (Misconfigured, OSError) as error:
         message = str(error) if isinstance(error, Misconfigured) else f"cannot listen on {host}:{port}: {error}"
@@ -126,7 +141,69 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"quiesce serves {directory} on ws://{shown}:{listener.getsockname()[1]}/sync", nl=True)
     server = uvicorn.Server(uvicorn_config(app, settings))
-    server.run(sockets=[listener])  # on uvloop, where that is installed
+    if beside is not None:
+        here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, shown)
+        beside.start(f"ws://{here}:{listener.getsockname()[1]}/sync")
+        click.echo(f"derives what {application} registers")
+    try:
+        server.run(sockets=[listener])  # on uvloop, where that is installed
+    finally:
+        if beside is not None:
+            beside.stop()
+
+
+def make_beside(hub: Hub, settings: Settings, name: str, counts: Counts) -> Beside:
+    """A serving runtime for a server. Raises ``Misconfigured`` if the application cannot be served."""
+    from quiesce.server.serve import Misconfigured, serving_token
+    from quiesce.serving.app import load_app
+    from quiesce.serving.beside import Beside
+    from quiesce.serving.seat import Unservable
+    from quiesce.serving.space import offered
+
+    try:
+        app = load_app(name)
+        offered("space", app)
+    except Unservable as error:
+        raise Misconfigured(str(error)) from None
+    return Beside(hub, app, serving_token(settings), counts)
+
+
+@click.command()
+@click.argument("url")
+@click.option("--space", "spaces", multiple=True, required=True, help="A space to serve; may be given more than once.")
+@click.option("--app", "application", required=True, metavar="MODULE:FUNCTION", help="What registers the derivations.")
+@click.option("--token", envvar="QUIESCE_TOKEN", required=True, help="A token made with --serve.  [env: QUIESCE_TOKEN]")
+@click.option("--verbose", is_flag=True, help="Log leases and seats, not only warnings.")
+def derive(url: str, spaces: tuple[str, ...], application: str, token: str, verbose: bool) -> None:
+    """Serve an application's derivations in spaces of the server at URL (ws://HOST:PORT), until interrupted.
+
+    Sessions that demand them do not run them themselves meanwhile. Of several runtimes one serves a space, and the
+    others wait until it stops or is lost.
+    """
+    import asyncio
+    import contextlib
+
+    import structlog
+
+    from quiesce.connecting import with_path
+    from quiesce.counts import Counts
+    from quiesce.serving.app import load_app
+    from quiesce.serving.seat import Unservable
+    from quiesce.serving.shell import serve_spaces
+
+    level = logging.INFO if verbose else logging.WARNING
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
+    counts = Counts(structlog.get_logger("quiesce"))
+
+    async def main() -> None:
+        click.echo(f"derives what {application} registers in {', '.join(spaces)} of {url}")
+        await serve_spaces(with_path(url), spaces, load_app(application), lambda: token, counts)
+
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(main())
+    except (Unservable, ConnectionError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
 
 
 @click.command()

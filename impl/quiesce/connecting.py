@@ -40,7 +40,7 @@ async def connect(
     """
     counts = counts or Counts()
     client = Client(space, token if callable(token) else lambda: token, counts)
-    held = SocketSession(client, _with_path(url))
+    held = SocketSession(client, with_path(url))
     watches = _everything() if watch is None else list(watch)
     handle = client.watch(*watches)
     connection = asyncio.create_task(held.run())
@@ -100,7 +100,8 @@ def _everything() -> list[Watch]:
     return [Watch("", scope, prefix=True) for scope in Scope]
 
 
-def _with_path(url: str) -> str:
+def with_path(url: str) -> str:
+    """The address of a server's sync endpoint, where only the server is named."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(path="/sync")) if parts.path in ("", "/") else url
 

@@ -61,6 +61,10 @@ class Hub:
         self.spaces: dict[str, Space] = {}
         self.connections: dict[int, Connection] = {}
         self.on_work = on_work
+        self.on_unserved: Callable[[str], None] = lambda space: None
+        """Told, now and then, of a space that is in use and of which nobody holds the lease."""
+        self.on_unused: Callable[[str], None] = lambda space: None
+        """Told, now and then, of a space that nobody uses but those who serve it."""
         self.shutting_down = False
         self._authenticator = authenticator
         self._open_engine = open_engine
@@ -194,6 +198,10 @@ class Hub:
             elif not space.sessions and not space.busy and now - space.idle_since > IDLE_SPACE_MS:
                 space.close()
                 del self.spaces[space.name]
+            elif space.sessions and space.serving.lease is None:
+                self.on_unserved(space.name)
+            elif space.sessions and not space.in_use and now - space.idle_since > IDLE_SPACE_MS:
+                self.on_unused(space.name)
 
     def shut_down(self) -> None:
         """Tell every client that the server stops; what was received is still decided by the next steps."""
@@ -277,6 +285,8 @@ class Hub:
         self._principals[claims.principal] += 1
         connection.on_drained = lambda: self._drained(space, connection)
         space.add(OpenJob(connection, hello, claims, grant))
+        if space.serving.lease is None:
+            self.on_unserved(space.name)
         self.on_work()
 
     def _drained(self, space: Space, connection: Connection) -> None:

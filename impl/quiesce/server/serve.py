@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path as FilePath
@@ -18,7 +19,14 @@ from starlette.applications import Starlette
 
 from quiesce.clock import monotonic_ms, wall_ms
 from quiesce.counts import Counts
-from quiesce.server.access import Authenticator, DevelopmentAuthenticator, TokenAuthenticator, load_keys
+from quiesce.server.access import (
+    Authenticator,
+    DevelopmentAuthenticator,
+    Grant,
+    TokenAuthenticator,
+    load_keys,
+    make_token,
+)
 from quiesce.server.app import LOOPBACK_NAMES, application
 from quiesce.server.engine import Engine
 from quiesce.server.hub import Hub
@@ -27,6 +35,9 @@ from quiesce.server.metrics import register
 from quiesce.server.sqlite import SqliteEngine, SqliteOptions
 from quiesce.server.surroundings import Surroundings
 from quiesce.server.tally import Tally
+
+SERVING_TOKEN_MS = 3600_000.0
+"""How long a runtime in the server's process may serve with one token; it makes another at each connect."""
 
 KEY_FILE = "keys"
 """The signing keys' file inside the database directory, unless another is named."""
@@ -105,6 +116,19 @@ def authenticator_for(settings: Settings) -> Authenticator:
         return TokenAuthenticator(load_keys(path), wall_ms)
     except (ValueError, OSError) as error:
         raise Misconfigured(str(error)) from None
+
+
+def serving_token(settings: Settings) -> Callable[[str], str]:
+    """What makes a token with which a runtime in this process serves a space. Raises ``Misconfigured``."""
+    if settings.development:
+        return lambda space: "serving"
+    path = settings.key_file or settings.directory / KEY_FILE
+    try:
+        key = load_keys(path)[0]
+    except (ValueError, OSError) as error:
+        raise Misconfigured(str(error)) from None
+    grant = Grant(serve=True)
+    return lambda space: make_token(key, "serving", {space: grant}, now_ms=wall_ms(), lifetime_ms=SERVING_TOKEN_MS)
 
 
 def build(settings: Settings, counts: Counts) -> tuple[Starlette, Hub]:

@@ -59,6 +59,11 @@ class Serving:
         """The derivations that are served now."""
         return self.lease.actions if self.lease is not None else ()
 
+    def __contains__(self, session: ServerSession) -> bool:
+        """Whether a session is a serving runtime's."""
+        lease = self.lease
+        return session in self._waiting or (lease is not None and (session is lease.session or session in lease.seats))
+
     @property
     def waiting(self) -> int:
         """Runtimes that wait for the lease."""

@@ -73,6 +73,11 @@ class Space:
         """Whether a session is attached, or keeps its place."""
         return session in self.sessions
 
+    @property
+    def in_use(self) -> bool:
+        """Whether anybody but those who serve it is here."""
+        return any(session not in self.serving for session in self.sessions.values())
+
     def opened_engine(self) -> Engine:
         """The engine, opened now if it was not. Raises ``StorageFailed``."""
         if self._engine is None:

@@ -65,7 +65,7 @@ class SpaceServer:
         self._app = app
         self._given = surrounding
         self._log = surrounding.counts.logger("serving")
-        self.actions = offered(space, app, surrounding)
+        self.actions = offered(space, app)
         self._offers = frozenset(self.actions)
         self._key = ""
         self._renew_at: float | None = None
@@ -351,12 +351,12 @@ def seat_session(client: Client, surrounding: Surrounding) -> SeatSession:
     )
 
 
-def offered(space: str, app: App, surrounding: Surrounding) -> tuple[str, ...]:
+def offered(space: str, app: App) -> tuple[str, ...]:
     """The derivations of an application, by the ids of their documents. Raises ``Unservable``.
 
     Only what is called the same in every session: names that do not last have a session's own id in them.
     """
-    found = [_registered(space, app, surrounding, session) for session in ("one", "another")]
+    found = [_registered(space, app, session) for session in ("one", "another")]
     lasting = tuple(sorted(found[0] & found[1]))
     if not lasting:
         raise Unservable(
@@ -366,10 +366,10 @@ def offered(space: str, app: App, surrounding: Surrounding) -> tuple[str, ...]:
     return lasting
 
 
-def _registered(space: str, app: App, surrounding: Surrounding, name: str) -> set[str]:
+def _registered(space: str, app: App, name: str) -> set[str]:
     client = Client(space, lambda: "", Counts(quiet=True))
     client.replica.welcome(Identity("", name), 0)
-    session = SeatSession(client, Counts(quiet=True), clock=surrounding.clock)
+    session = SeatSession(client, Counts(quiet=True))
     try:
         app(session)
     except Unservable:

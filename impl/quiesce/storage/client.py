@@ -119,6 +119,8 @@ class Client:
         self.on_serving: Callable[[Lease | Demanded | Moved], None] = lambda message: None
         """Told what only a serving runtime hears."""
         self.on_welcome: Callable[[], None] = lambda: None
+        self.on_received: Callable[[], None] = lambda: None
+        """Called after each message, whatever it was."""
         self.replica = replica(space, self._queue)
         self.on_output = on_output or (lambda: None)
         self._token = token
@@ -258,6 +260,10 @@ class Client:
 
     def receive(self, data: bytes | str) -> None:
         """One message arrived on the present connection."""
+        self._receive(data)
+        self.on_received()
+
+    def _receive(self, data: bytes | str) -> None:
         if self._broken or self.phase in (Phase.AWAY, Phase.ENDED):
             return
         try:

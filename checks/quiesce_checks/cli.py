@@ -64,6 +64,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "replay": Entry("quiesce_checks.traffic.command", "replay", "Run recorded traffic through the breaker.", RUNTIME),
     "serve": Entry("quiesce.cli", "serve", "Serve a store.", RUNTIME),
+    "derive": Entry("quiesce.cli", "derive", "Serve an application's derivations.", RUNTIME),
     "token": Entry("quiesce.cli", "token", "Make a token for a session.", RUNTIME),
 }
 

@@ -12,50 +12,43 @@ import os
 import statistics
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter, process_time, thread_time
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from echoloop_yardstick import SCOPES, Scope
 
-from quiesce_checks.engines.control import Answer
+from quiesce_checks.engines.levels import Levels
 from quiesce_checks.engines.native import Native
-from quiesce_checks.engines.owners import Owner, Owners
+from quiesce_checks.engines.owner import Owner
 from quiesce_checks.engines.program import Program, program
 from quiesce_checks.engines.search import Limits, Watchman
+from quiesce_checks.engines.threads import Threads
 from quiesce_checks.relation.build import relation
 
 
-class TimedOwners(Owners):
-    """Sums what the phases take if both owners run at once."""
+class TimedThreads(Threads):
+    """Sums what the phases take if all owners run at once."""
 
-    def __init__(self, problem: Program, watchman: Watchman) -> None:
-        super().__init__(problem, watchman)
+    def __init__(self, owners: int) -> None:
+        super().__init__(owners)
         self.longest = 0.0
-        self.spent: list[float] = []
+        self.in_phases = 0.0
 
-    def phase(
-        self, what: Callable[[Owner], Callable[[int], int]], thread: ThreadPoolExecutor, alone: bool
-    ) -> list[Answer]:
+    def together(self, what: Callable[[Owner], Any], alone: bool = False) -> list[Any]:
         spent: list[float] = []
 
-        def timed(owner: Owner) -> Callable[[int], int]:
-            call, position = what(owner), len(spent)
-            spent.append(0.0)
+        def timed(owner: Owner) -> Any:
+            before = thread_time()
+            answer = what(owner)
+            spent.append(thread_time() - before)
+            return answer
 
-            def run(address: int) -> int:
-                before = thread_time()
-                answer = call(address)
-                spent[position] += thread_time() - before
-                return answer
-
-            return run
-
-        answers = super().phase(timed, thread, alone)
+        answers = super().together(timed, alone)
         self.longest += sum(spent) if alone else max(spent)
-        self.spent.extend(spent)
+        self.in_phases += sum(spent)
         return answers
 
 
@@ -72,25 +65,26 @@ def one_thread(problem: Program) -> tuple[float, float]:
     return process_time() - before[0], perf_counter() - before[1]
 
 
-def two_threads(problem: Program, scope: Scope) -> tuple[float, float, float]:
+def some_threads(problem: Program, scope: Scope, threads: int) -> tuple[float, float, float]:
     """Processor's time, wall time, and the longest way: of the phases, and all that is done between them."""
-    search = TimedOwners(problem, watchman(problem))
+    transport = TimedThreads(threads)
+    search = Levels(problem, watchman(problem), transport)
     search.prepare()
     before = process_time(), perf_counter()
-    with ThreadPoolExecutor(1) as thread:
-        stop = search.search(thread)
+    stop = search.search()
     cpu, wall = process_time() - before[0], perf_counter() - before[1]
     found = search.result(stop, wall)
+    transport.stop()
     if (found.distinct, found.generated, found.depth) != (scope.distinct, scope.generated, scope.depth):
         raise SystemExit(f"{found.distinct} distinct states, not {scope.distinct}")
-    in_phases = sum(search.spent)
-    return cpu, wall, search.longest + (cpu - in_phases)
+    return cpu, wall, transport.longest + (cpu - transport.in_phases)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scope", choices=list(SCOPES), default="large")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     scope = SCOPES[given.scope]
     problem = program(relation(scope.machine()))
@@ -98,15 +92,17 @@ def main() -> None:
     twos: list[tuple[float, float, float]] = []
     for _ in range(given.rounds):
         ones.append(one_thread(problem))
-        twos.append(two_threads(problem, scope))
+        twos.append(some_threads(problem, scope, given.threads))
     median = statistics.median
+    several = f"{given.threads} threads"
     print(f"{scope.distinct:,} states; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n")
     print(f"{'':12}{'cpu s':>8}{'wall s':>8}{'longest way s':>15}")
     print(f"{'one thread':12}{median(c for c, _ in ones):8.2f}{median(w for _, w in ones):8.2f}")
-    print(f"{'two threads':12}" + "".join(f"{median(t[i] for t in twos):{n}.2f}" for i, n in ((0, 8), (1, 8), (2, 15))))
+    print(f"{several:12}" + "".join(f"{median(t[i] for t in twos):{n}.2f}" for i, n in ((0, 8), (1, 8), (2, 15))))
     ways = [one[0] / two[2] for one, two in zip(ones, twos, strict=True)]
     walls = [one[1] / two[1] for one, two in zip(ones, twos, strict=True)]
-    print(f"\none thread takes {median(ways):.2f} times the longest way of two ({min(ways):.2f} to {max(ways):.2f}),")
+    between = f"({min(ways):.2f} to {max(ways):.2f})"
+    print(f"\none thread takes {median(ways):.2f} times the longest way of {several} {between},")
     print(f"and {median(walls):.2f} times their wall time ({min(walls):.2f} to {max(walls):.2f})")
 
 

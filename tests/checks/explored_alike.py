@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from quiesce_checks.engines.explore import Exploration, Stop, explore
-from quiesce_checks.engines.native import PackedStates
-from quiesce_checks.engines.owners import OwnedStates
 from quiesce_checks.relation.relation import Relation
 from quiesce_checks.trace import Disagreement
 from quiesce_model import Machine
@@ -26,17 +24,12 @@ def random_machine(seed: int) -> Machine:
 
 
 def states_of(found: Exploration) -> list[State]:
-    """Every state, in the order of the search; of two owners, the first one's and then the other's."""
+    """Every state, in the order of the search; of several owners, one owner's after another's."""
     assert found.searched is not None
-    states = found.searched.states
-    if isinstance(states, OwnedStates):
-        first, second = states.views
-        return [*listed(first, found.searched.counts[0]), *listed(second, found.searched.counts[1])]
+    states, counts = found.searched.states, found.searched.counts
+    if counts:
+        return [states.leaves(len(counts) * i + o) for o, count in enumerate(counts) for i in range(count)]
     return [states.leaves(i) for i in range(found.statistics.distinct)]
-
-
-def listed(view: PackedStates, count: int) -> list[State]:
-    return [view.leaves(i) for i in range(count)]
 
 
 def told(found: Exploration) -> dict[str, Any]:

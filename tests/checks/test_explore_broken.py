@@ -10,7 +10,7 @@ from explored_at_random import at_random
 from explored_machines import Cells, Lamps, Signs
 from explored_yardstick import SCOPES, yardstick
 
-from quiesce_checks.engines import emit, interpreted, kernel, native, packing, successors, visited
+from quiesce_checks.engines import emit, interpreted, kernel, packing, room, successors, visited
 from quiesce_checks.engines.explore import Exploration, explore
 from quiesce_checks.relation.build import relation
 from quiesce_checks.relation.relation import Relation
@@ -118,10 +118,10 @@ def test_an_action_left_out_of_the_plain_search_is_noticed(monkeypatch: pytest.M
 
 def test_states_lost_when_the_table_grows_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     read = yardstick(SCOPES["base"])
-    monkeypatch.setattr(native, "FIRST_TABLE", 10)
-    monkeypatch.setattr(native, "REFILL", 100)
+    monkeypatch.setattr(room, "FIRST_TABLE", 10)
+    monkeypatch.setattr(room, "REFILL", 100)
     assert agree(read)
-    monkeypatch.setattr(native, "range", lambda a, b, c: range(a, b, 2 * c), raising=False)  # type: ignore[misc]
+    monkeypatch.setattr(room, "range", lambda a, b, c: range(a, b, 2 * c), raising=False)  # type: ignore[misc]
     assert not agree(read)
 
 

@@ -15,7 +15,7 @@ from explored_at_random import at_random
 from explored_machines import Cells, Counter, Lamps
 from explored_yardstick import SCOPES, yardstick
 
-from quiesce_checks.engines import native
+from quiesce_checks.engines import native, room
 from quiesce_checks.engines.checkpoints import Checkpoints, Unusable
 from quiesce_checks.engines.explore import Exploration, Limits, Stop, explore
 from quiesce_checks.relation.build import relation
@@ -97,7 +97,7 @@ def test_checkpoints_stand_between_levels_and_two_are_kept(tmp_path: Path) -> No
     assert saving.written == found.statistics.depth - 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["000027.checkpoint", "000028.checkpoint"]
     search = native.Native(*problem(), checkpoints=saving)
-    numbers = saving.newest(search.digest()).numbers
+    numbers = saving.newest(search.digest).numbers
     assert numbers["LEVEL_END"] == numbers["COUNT"]
 
 
@@ -192,5 +192,5 @@ def test_a_number_that_is_not_restored_is_noticed(what: str, tmp_path: Path, mon
 
 def test_a_table_that_is_not_filled_again_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(relation(Lamps()), tmp_path, 8)
-    monkeypatch.setattr(native, "range", lambda a, b, c: range(0), raising=False)  # type: ignore[misc]
+    monkeypatch.setattr(room, "range", lambda a, b, c: range(0), raising=False)  # type: ignore[misc]
     assert not same(resumed(relation(Lamps()), tmp_path), explore(Lamps(), engine="native", confirm=None))

@@ -6,7 +6,7 @@ import pytest
 from explored_machines import Counter, Lamps
 from explored_yardstick import SCOPES, yardstick
 
-from quiesce_checks.engines import native
+from quiesce_checks.engines import native, room
 from quiesce_checks.engines.explore import Engine, Limits, Progress, Stop, explore
 from quiesce_checks.engines.program import program
 from quiesce_checks.engines.search import Watchman
@@ -103,14 +103,14 @@ def test_ctrl_c_keeps_violations() -> None:
 
 
 def test_the_table_may_start_tiny_and_grow_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "FIRST_TABLE", 10)
-    monkeypatch.setattr(native, "COARSE", 10)
+    monkeypatch.setattr(room, "FIRST_TABLE", 10)
+    monkeypatch.setattr(room, "COARSE", 10)
     found = explore(yardstick(SMALL), engine="native", confirm=None)
     assert (found.statistics.distinct, found.statistics.generated) == (SMALL.distinct, SMALL.generated)
 
 
 def test_more_states_than_indexes_end_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "INDEXES", 20_000)
+    monkeypatch.setattr(room, "INDEXES", 20_000)
     found = explore(yardstick(SMALL), engine="native", confirm=None)
     assert found.stop is Stop.INDEXES
     assert "32 bits" in found.verdict("waits_within_backoff").how
@@ -127,13 +127,13 @@ def test_the_system_refusing_memory_is_inconclusive(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_the_system_does_not_let_us_reserve_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Sparing(native.Reserve):
+    class Sparing(room.Reserve):
         def __init__(self, size: int) -> None:
             if size > 4_000_000:
                 raise OSError(12, "Cannot allocate memory")
             super().__init__(size)
 
-    monkeypatch.setattr(native, "Reserve", Sparing)
+    monkeypatch.setattr(room, "Reserve", Sparing)
     found = explore(yardstick(SMALL), engine="native", confirm=None)
     assert found.stop is Stop.EXHAUSTED
     assert found.statistics.distinct == SMALL.distinct

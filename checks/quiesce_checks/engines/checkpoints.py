@@ -9,22 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from inspect import getsource
 from pathlib import Path
-from random import Random
 from time import monotonic
 from typing import Any
-
-from quiesce_model.language.machine import Machine
-
-from .exchanges import sample
-from .interpreted import readable
-from .program import Program
 
 MAGIC = b"quiesce checkpoint 1\n"
 SUM = 32
@@ -52,7 +42,10 @@ class Saved:
 @dataclass
 class Checkpoints:
     """Checkpoints in a folder, at the first level that begins ``every`` seconds after the last. With ``resume`` the
-    search goes on from the newest. ``written`` counts those of this run."""
+    search goes on from the newest. ``written`` counts those of this run.
+
+    A checkpoint of several owners is a file that names them, and a part of each, written before it.
+    """
 
     folder: Path
     every: float = 60.0
@@ -64,31 +57,24 @@ class Checkpoints:
     def due(self) -> bool:
         return monotonic() - self.last >= self.every
 
-    def save(self, search: str, numbers: Mapping[str, Any], blocks: Sequence[memoryview]) -> None:
-        """Write the next checkpoint, and remove old ones. Raises OSError if that cannot be done."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def next(self) -> int:
+        """The number of the next checkpoint."""
         files = self.files()
-        number = 1 + (number_of(files[0]) if files else 0)
-        path = self.folder / f"{number:06d}.checkpoint"
-        beside = path.with_suffix(".part")
-        head = json.dumps({"search": search, "numbers": numbers, "blocks": [block.nbytes for block in blocks]}).encode()
-        total = blake2b(digest_size=SUM)
-        with beside.open("wb") as out:
-            for piece in (MAGIC, len(head).to_bytes(8, "little"), head, *blocks):
-                bytes_ = memoryview(piece).cast("B")
-                for start in range(0, len(bytes_), PIECE):
-                    part = bytes_[start : start + PIECE]
-                    total.update(part)
-                    out.write(part)
-            out.write(total.digest())
-            out.flush()
-            os.fsync(out.fileno())
-        beside.replace(path)
-        flush_folder(self.folder)
-        for old in files[KEPT - 1 :]:
+        return 1 + (number_of(files[0]) if files else 0)
+
+    def save(self, search: str, numbers: Mapping[str, Any], blocks: Sequence[memoryview]) -> Path:
+        """Write the next checkpoint, and remove old ones. Raises OSError if that cannot be done."""
+        path = self.folder / f"{self.next():06d}.checkpoint"
+        put(path, search, numbers, blocks)
+        for old in self.files()[KEPT:]:
             old.unlink(missing_ok=True)
+        kept = {file.stem for file in self.files()}
+        for part in self.folder.glob("*.owner-*"):
+            if part.stem not in kept:
+                part.unlink(missing_ok=True)
         self.written += 1
         self.last = monotonic()
+        return path
 
     def files(self) -> list[Path]:
         """The newest first."""
@@ -96,15 +82,15 @@ class Checkpoints:
 
     def newest(self, search: str) -> Saved:
         """The newest checkpoint that is whole. Raises :class:`Unusable` if there is none, or it is another search's."""
+        return next(self.usable(search))[1]
+
+    def usable(self, search: str) -> Iterator[tuple[Path, Saved]]:
+        """Checkpoints of this search that are whole, the newest first; at their end :class:`Unusable` is raised."""
         files = self.files()
         if not files:
             raise Unusable(f"there is no checkpoint in {self.folder}: leave out resume to begin anew")
         for path in files:
-            try:
-                content = path.read_bytes()
-            except OSError as error:
-                raise Unusable(f"{path} cannot be read: {error.strerror}") from None
-            saved = whole(content)
+            saved = got(path)
             if saved is None:
                 continue
             if saved.numbers["search"] != search:
@@ -112,8 +98,51 @@ class Checkpoints:
                     f"{path} is of another search (the model, its scope, what is asked or how states are laid out has "
                     "changed): leave out resume to begin anew"
                 )
-            return saved
+            yield path, saved
         raise Unusable(f"{files[0]} is damaged, and so is every older one: leave out resume to begin anew")
+
+
+def owners_of(saved: Saved, expected: int) -> None:
+    """Raises :class:`Unusable` if a checkpoint is of another number of owners than the search has."""
+    found = int(saved.numbers.get("owners", 1))
+    if found != expected:
+        ways = "one thread" if found == 1 else f"{found} owners (threads {found}, or processes {found})"
+        raise Unusable(f"the checkpoint is of a search by {ways}: resume it with as many, or leave out resume")
+
+
+def part_of(path: Path, owner: int) -> Path:
+    """Where one owner's part of a checkpoint is."""
+    return path.with_suffix(f".owner-{owner}")
+
+
+def put(path: Path, search: str, numbers: Mapping[str, Any], blocks: Sequence[memoryview]) -> str:
+    """Write a file at once or not at all; gives its checksum. Raises OSError if that cannot be done."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(f"{path.suffix}.part")
+    head = json.dumps({"search": search, "numbers": numbers, "blocks": [block.nbytes for block in blocks]}).encode()
+    total = blake2b(digest_size=SUM)
+    with beside.open("wb") as out:
+        for piece in (MAGIC, len(head).to_bytes(8, "little"), head, *blocks):
+            bytes_ = memoryview(piece).cast("B")
+            for start in range(0, len(bytes_), PIECE):
+                part = bytes_[start : start + PIECE]
+                total.update(part)
+                out.write(part)
+        out.write(total.digest())
+        out.flush()
+        os.fsync(out.fileno())
+    beside.replace(path)
+    flush_folder(path.parent)
+    return total.hexdigest()
+
+
+def got(path: Path) -> Saved | None:
+    """What a file holds; None if it is not what was written. Raises :class:`Unusable` if it cannot be read."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read: {error.strerror}") from None
+    return whole(content)
 
 
 def whole(content: bytes) -> Saved | None:
@@ -128,7 +157,7 @@ def whole(content: bytes) -> Saved | None:
     for size in head["blocks"]:
         blocks.append(memoryview(body)[end : end + size])
         end += size
-    return Saved({"search": head["search"], **head["numbers"]}, tuple(blocks))
+    return Saved({"search": head["search"], "sum": sum_.hex(), **head["numbers"]}, tuple(blocks))
 
 
 def number_of(path: Path) -> int:
@@ -142,44 +171,3 @@ def flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def digest(program: Program, *options: object) -> str:
-    """What a search is of: the machine's text and what it means, its constants, how states are laid out, and
-    ``options``."""
-    machine = program.relation.machine
-    what: list[object] = [
-        program.relation.name,
-        sorted(machine.constants_.items()),
-        sorted(machine.without_),
-        program.initial,
-        [(f.low, f.width, f.word, f.shift) for f in program.layout.fields],
-        [str(action.step) for action in program.relation.actions],
-        [(watch.name, watch.kind) for watch in program.watches],
-        [(group.fields, group.elements) for group in program.symmetric],
-        options,
-        texts(machine),
-        meaning(program),
-    ]
-    return blake2b(repr(what).encode(), digest_size=SUM).hexdigest()
-
-
-def texts(machine: Machine) -> list[str]:
-    """The source of the modules that the machine's classes are written in; what cannot be read is left out."""
-    modules = dict.fromkeys(cls.__module__ for cls in type(machine).__mro__ if issubclass(cls, Machine))
-    found: list[str] = []
-    for name in modules:
-        with suppress(OSError, TypeError):
-            found.append(getsource(sys.modules[name]))
-    return found
-
-
-def meaning(program: Program) -> list[object]:
-    """What some hundred states lead to, and what is said of them: the same in every process, however the terms of the
-    relation were put together, and another one as soon as a step or a property means something else there."""
-    functions = readable(program)
-    states = sample(program, functions, Random(0))
-    return [
-        (state, functions.expand(state), functions.judge_state(state), functions.judge_expanded(state))
-        for state in states
-    ]

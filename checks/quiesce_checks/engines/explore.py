@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Literal
@@ -19,18 +17,11 @@ from .built_in import NO_DEADLOCK, NO_FAULT
 from .checkpoints import Checkpoints
 from .exchanges import check
 from .graph import Graph
-from .interpreted import Interpreted
 from .program import ELAPSE, Program, Watch, program
 from .search import WHY_STOPPED, Limits, Progress, Searched, Stop, Watchman
 from .symmetry import declared, groups
+from .ways import Engine, Ways, search
 from .witness import Confirm, Witnesses, by_machine
-
-Threads = Literal[1, 2, "auto"]
-
-WITHOUT_COMPILER = 0.2
-"""Seconds that ``auto`` searches in plain Python before it has the kernel compiled: about as long as that takes."""
-
-Engine = Literal["auto", "native", "interpreted"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +72,9 @@ def explore(
     stop: Literal["first", "all"] = "all",
     engine: Engine = "auto",
     keep_graph: bool = False,
-    threads: Threads = 1,
+    threads: int | Literal["auto"] = 1,
+    processes: int | None = None,
+    cluster: str | None = None,
     spill: Path | bool | None = None,
     symmetry: bool | Iterable[str] = True,
     checkpoints: Checkpoints | None = None,
@@ -97,16 +90,16 @@ def explore(
     until all that was asked is decided or every state was seen, so each violated property has a shortest trace of its
     own. A trace is replayed by the Machine before it is returned.
 
-    With two ``threads`` the search is parted between two owners, see :mod:`.owners`: the same states, counts, verdicts
-    and lengths of traces; which of several shortest traces is shown may differ, and a level is finished before the
-    search ends at a violation. ``auto`` is two where two processors are allowed. A graph is kept on one thread only.
+    With several ``threads`` the search is parted between as many owners, see :mod:`.levels`: the same states, counts,
+    verdicts and lengths of traces; which of several shortest traces is shown may differ, and a level is finished before
+    the search ends at a violation. ``auto`` is one for each processor allowed. With ``processes`` the owners are
+    processes of this machine, with ``cluster`` actors on a Ray cluster: at an address, or with ``auto`` on the one that
+    runs here, or is started here. If one is lost, the search goes back to the last checkpoint or begins anew.
 
     With ``spill`` the limit on memory is where the search goes on in files, in a folder given or the system's own for
-    temporary files, see :mod:`.disk`; that is done on one thread, and keeps no graph.
-
-    With ``checkpoints`` the search is saved between levels, and may go on from where another process was; that is done
-    on one thread, as long as it is in memory, and keeps no graph. Raises :class:`~.checkpoints.Unusable` where it
-    cannot go on.
+    temporary files, see :mod:`.disk`. With ``checkpoints`` the search is saved between levels, and may go on from where
+    another process was, with as many owners; raises :class:`~.checkpoints.Unusable` where it cannot. What does not go
+    together raises ValueError: see :class:`~.ways.Ways`.
 
     Of states that differ by an exchange of indexes declared ``symmetric`` only one is visited, and the counts are of
     those; see :mod:`.symmetry`. With ``symmetry`` False, or if the graph is kept, all are; names are taken as if those
@@ -120,6 +113,7 @@ def explore(
     confirm a trace.
     """
     started = perf_counter()
+    ways = Ways(keep_graph, threads, processes, cluster, spill, checkpoints)
     relation = model if isinstance(model, Relation) else read(model)
     named = None if properties is None else tuple(properties)
     problem = program(relation, named, deadlock=deadlock)
@@ -133,7 +127,7 @@ def explore(
         progress=progress,
         started=started,
     )
-    searched = search(problem, watchman, engine, Ways(keep_graph, threads_for(threads), spill, checkpoints))
+    searched = search(problem, watchman, engine, ways)
     return exploration(problem, named, searched, confirm, started)
 
 
@@ -141,19 +135,6 @@ def read(machine: Machine) -> Relation:
     from ..relation.build import relation
 
     return relation(machine)
-
-
-def threads_for(asked: Threads) -> int:
-    """How many threads to use; ``auto`` is two where this process may run on two processors.
-
-    Raises ValueError for more than two: states are parted by one bit.
-    """
-    if asked not in (1, 2, "auto"):
-        raise ValueError(f"threads is 1, 2 or 'auto', not {asked!r}: states are parted between two owners at most")
-    if asked != "auto":
-        return asked
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(2, allowed)
 
 
 def with_symmetry(problem: Program, names: tuple[str, ...]) -> Program:
@@ -170,50 +151,6 @@ def required(problem: Program, named: tuple[str, ...] | None) -> list[int]:
     """The watches whose answer the search goes on for; ``no_fault`` is only there by the way if others are named."""
     incidental = NO_FAULT if named is not None and NO_FAULT not in named else None
     return [i for i, watch in enumerate(problem.watches) if watch.name != incidental]
-
-
-@dataclass(frozen=True)
-class Ways:
-    """How to search: whether to keep the graph, on how many threads, and whether and where to go on in files.
-
-    Raises ValueError for what does not go together.
-    """
-
-    keep_graph: bool = False
-    threads: int = 1
-    spill: Path | bool | None = None
-    checkpoints: Checkpoints | None = None
-
-    @property
-    def files(self) -> bool:
-        """Whether files are written, which only one native search does."""
-        return bool(self.spill) or self.checkpoints is not None
-
-    def __post_init__(self) -> None:
-        if self.checkpoints is not None and self.keep_graph:
-            raise ValueError("checkpoints do not hold a graph: leave out one of checkpoints and keep_graph")
-        if self.spill and self.keep_graph:
-            raise ValueError("a search that goes on in files keeps no graph: leave out one of spill and keep_graph")
-
-
-def search(problem: Program, watchman: Watchman, engine: Engine, ways: Ways) -> Searched:
-    if engine == "interpreted" and ways.files:
-        raise ValueError(
-            "plain Python does not work with files: leave out engine='interpreted' or spill and checkpoints"
-        )
-    if engine != "native" and not ways.files:
-        give_up = WITHOUT_COMPILER if engine == "auto" and find_spec("llvmlite") is not None else None
-        done = Interpreted(problem, watchman, keep_graph=ways.keep_graph, give_up=give_up).run()
-        if done is not None:
-            return done
-    if ways.threads == 2 and not ways.keep_graph and not ways.files:
-        from .owners import Owners
-
-        return Owners(problem, watchman).run()
-    from .native import Native
-
-    native = Native(problem, watchman, keep_graph=ways.keep_graph, spill=ways.spill, checkpoints=ways.checkpoints)
-    return native.run()
 
 
 def exploration(
@@ -298,4 +235,4 @@ def by_name(counts: Iterable[ActionCount]) -> tuple[ActionCount, ...]:
     return tuple(found.values())
 
 
-__all__ = ["NO_DEADLOCK", "NO_FAULT", "Exploration", "Limits", "Progress", "Stop", "by_name", "explore"]
+__all__ = ["NO_DEADLOCK", "NO_FAULT", "Engine", "Exploration", "Limits", "Progress", "Stop", "by_name", "explore"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .checkpoints import Checkpoints, Unusable, digest
+from .blueprint import blueprint
+from .checkpoints import Checkpoints, Unusable, owners_of
 from .control import Answer, Slot
 from .disk import ENGINE as DISK
 from .disk import DiskStates, OnDisk
 from .graph import Graph
+from .identity import digest
 from .jit import Compiled, compiled
 from .kernel import Kernel
 from .memory import Reserve, available
 from .packing import Layout
 from .program import Program
+from .room import Insert, Room
 from .search import Searched, Stop, Watchman
 
 ENGINE = "explore"
@@ -27,24 +31,6 @@ LANES = 4
 
 CALL = 0.08
 """Seconds that one call of the kernel shall take."""
-
-FIRST_TABLE = 15
-"""The table starts with 2**15 slots, which stay in the second-level cache."""
-
-COARSE = 24
-"""Up to 2**24 slots (64 MiB) the table grows eightfold at a time, since refilling costs more than the memory; then
-twofold."""
-
-LOAD = 0.7
-"""The part of the table's slots that is filled before it grows; with twofold growth 5.7 to 11.4 bytes a state."""
-
-TIGHT = 0.85
-"""The part that is filled where there is no memory to grow: slower, but better than to end."""
-
-INDEXES = 1 << 32
-REFILL = 1 << 19
-"""States entered into a new table between two heartbeats."""
-
 
 Spill = Path | bool | None
 
@@ -68,22 +54,8 @@ class PackedStates:
         return int(self.parents[index])
 
 
-def reserved(width: int, possible: int, slack: int) -> tuple[Reserve, Reserve, int]:
-    """Room for states of ``width`` bytes, for their parents, and how many: what the system lets us reserve at all.
-
-    Raises OSError if that is next to nothing.
-    """
-    while True:
-        try:
-            return Reserve(width * (possible + slack)), Reserve(4 * (possible + slack)), possible
-        except (OSError, OverflowError):
-            if possible <= 1 << 16:
-                raise
-            possible //= 2
-
-
-class Native:
-    """One search. ``run`` may be called once. It takes ``share`` of the memory that the limits allow.
+class Native(Room):
+    """One search. ``run`` may be called once. It takes the memory that the limits allow.
 
     With ``spill`` it goes on in files where that is used up: in a folder given, or the system's own for temporary ones.
     """
@@ -94,8 +66,6 @@ class Native:
         watchman: Watchman,
         *,
         keep_graph: bool = False,
-        kernel: Kernel | None = None,
-        share: float = 1.0,
         spill: Spill = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
@@ -104,66 +74,16 @@ class Native:
         self.spill = spill
         self.checkpoints = checkpoints
         self.disk: OnDisk | None = None
-        self.kernel = kernel or Kernel(program, lanes=LANES, graph=keep_graph)
-        self.width = 8 * program.layout.words + 4
-        self.edge_width = (4 + 2) * keep_graph
-        limits = watchman.limits
-        self.memory_limit = int(share * (limits.memory if limits.memory is not None else available() * 9 // 10))
-        slack = self.kernel.successors.capacity + 64
-        possible = min(int(INDEXES * TIGHT), max(1, self.memory_limit // self.width)) + slack
-        if limits.states is not None:
-            possible = min(possible, limits.states + 2 * slack)
-        self.states, self.parents, self.possible = reserved(8 * program.layout.words, possible, slack)
-        self.bits = FIRST_TABLE
-        self.halvings = 0
-        self.table = Reserve(4 << self.bits)
-        self.view: PackedStates | DiskStates = PackedStates(program.layout, self.states, self.parents)
-        self.control: NDArray[np.int64] = np.zeros(len(Slot), dtype=np.int64)
-        self.address = int(self.control.ctypes.data)
-        self.kept: list[object] = []
         self.code: Compiled | None = None
-        self.set_up(slack)
-
-    def set_up(self, slack: int) -> None:
-        kernel, words, moves = self.kernel, self.program.layout.words, len(self.program.moves)
-        sets = len(kernel.shape.watch_sets)
-        self.taken = self.array(Slot.TAKEN_AT, np.zeros(moves + 1, dtype=np.int64))
-        self.first_level = self.array(Slot.FIRST_LEVEL_AT, np.zeros(moves + 1, dtype=np.int64))
-        self.found = self.array(Slot.FOUND_AT, np.full(64 * sets, -1, dtype=np.int64))
-        self.active = self.array(Slot.ACTIVE_AT, np.full(sets, -1, dtype=np.int64))
-        self.array(Slot.WORDS_AT, np.zeros((kernel.successors.capacity + slack) * words, dtype=np.int64))
-        for slot in (Slot.SOURCES_AT, Slot.HASHES_AT, Slot.PLACES_AT):
-            self.array(slot, np.zeros(kernel.successors.capacity + slack, dtype=np.int64))
-        self.array(Slot.SCRATCH_AT, np.zeros(kernel.successors.scratch, dtype=np.int64))
-        self.array(Slot.MOVES_AT, np.array([number for number, _ in kernel.successors.moves], dtype=np.int64))
-        for slot, memory in ((Slot.STATES_AT, self.states), (Slot.PARENTS_AT, self.parents)):
-            self.set(slot, memory.address)
-        if kernel.graph:
-            edges = max(self.memory_limit // 8, 1 << 16)
-            self.offsets = Reserve(8 * (self.possible + slack))
-            self.targets = Reserve(4 * edges)
-            self.labels = Reserve(2 * edges)
-            self.set(Slot.OFFSETS_AT, self.offsets.address)
-            self.set(Slot.TARGETS_AT, self.targets.address)
-            self.set(Slot.LABELS_AT, self.labels.address)
-            self.set(Slot.EDGE_ROOM, edges)
-        depth = self.watchman.limits.depth
-        self.last_level = 1 << 62 if depth is None else depth
+        self.kernel = Kernel(program, lanes=LANES, graph=keep_graph)
+        limits = watchman.limits
+        memory = limits.memory if limits.memory is not None else available() * 9 // 10
+        super().__init__(blueprint(program, self.kernel), memory, limits.states)
+        self.view: PackedStates | DiskStates = PackedStates(program.layout, self.states, self.parents)
+        self.last_level = 1 << 62 if limits.depth is None else limits.depth
         self.set(Slot.LAST_LEVEL, self.last_level)
         for slot in (Slot.COUNT, Slot.LEVEL, Slot.LEVEL_END):
             self.set(slot, 1)
-
-    def array(self, slot: Slot, made: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Keep an array and tell the kernel where it is."""
-        self.kept.append(made)
-        self.set(slot, int(made.ctypes.data))
-        return made
-
-    def get(self, slot: Slot) -> int:
-        return int(self.control[slot])
-
-    def set(self, slot: Slot, value: int) -> None:
-        self.control[slot] = value
 
     def run(self) -> Searched:
         """KeyboardInterrupt ends it, between two calls of the kernel, with what it has."""
@@ -210,6 +130,7 @@ class Native:
             if stop is not None:
                 return stop
 
+    @cached_property
     def digest(self) -> str:
         return digest(self.program, self.watchman.stop_at_first, tuple(self.watchman.required), len(Slot))
 
@@ -229,11 +150,12 @@ class Native:
     def save(self, checkpoints: Checkpoints) -> None:
         """Write a checkpoint. Raises OSError if that cannot be done."""
         numbers = {slot.name: self.get(slot) for slot in PROGRESS}
-        checkpoints.save(self.digest(), numbers, [array.data for array in self.arrays()])
+        checkpoints.save(self.digest, numbers, [array.data for array in self.arrays()])
 
     def restore(self, checkpoints: Checkpoints) -> None:
         """Go on from the newest checkpoint. Raises :class:`Unusable`."""
-        saved = checkpoints.newest(self.digest())
+        saved = checkpoints.newest(self.digest)
+        owners_of(saved, 1)
         count = int(saved.numbers[Slot.COUNT.name])
         if count + self.kernel.successors.capacity > self.possible:
             raise Unusable(f"the checkpoint in {checkpoints.folder} has {count:,} states, more than the limits allow")
@@ -241,14 +163,8 @@ class Native:
             self.set(slot, int(saved.numbers[slot.name]))
         for array, block in zip(self.arrays(), saved.blocks, strict=True):
             array[:] = np.frombuffer(block, dtype=array.dtype)
-        while int(LOAD * (1 << self.bits)) < count and self.bits < 32:
-            self.bits += 1
-        self.table = Reserve(4 << self.bits)
-        self.place_table()
-        code = self.code
-        assert code is not None, "prepare comes first"
-        for first in range(0, count, REFILL):
-            code.insert(self.address, first, min(count, first + REFILL))
+        self.table_for(count)
+        self.fill_table()
 
     def go_on_in_files(self) -> Stop:
         try:
@@ -278,40 +194,9 @@ class Native:
             return self.make_room()
         return Stop.MEMORY if self.memory() > self.memory_limit else None
 
-    def make_room(self) -> Stop | None:
-        """Grow the table, fill it more densely, or end."""
-        count = self.get(Slot.COUNT)
-        limit = self.watchman.limits.states
-        if limit is not None and count > limit:
-            return Stop.STATES
-        if self.kernel.graph and self.get(Slot.GENERATED) + self.kernel.successors.capacity > self.get(Slot.EDGE_ROOM):
-            return Stop.MEMORY
-        if count + self.kernel.successors.capacity > self.possible:
-            return Stop.INDEXES if self.possible >= INDEXES * TIGHT else Stop.MEMORY
-        if self.bits < 32 and self.grow():
-            return None
-        if self.get(Slot.ROOM) < self.room(TIGHT):
-            self.set(Slot.ROOM, self.room(TIGHT))
-            return None
-        return Stop.MEMORY if self.bits < 32 else Stop.INDEXES
-
-    def grow(self) -> bool:
-        """A larger table, if there is memory for it beside the one that it replaces."""
-        code, count = self.code, self.get(Slot.COUNT)
-        assert code is not None
-        coarse = COARSE - self.halvings
-        bits = min(self.bits + 3, coarse) if self.bits < coarse else self.bits + 1
-        while bits > self.bits and self.memory() + (4 << bits) > self.memory_limit:
-            bits -= 1
-        if bits == self.bits:
-            return False
-        self.bits = bits
-        self.table = Reserve(4 << bits)
-        self.place_table()
-        for first in range(0, count, REFILL):
-            code.insert(self.address, first, min(count, first + REFILL))
-            self.beat()
-        return True
+    def insert(self) -> Insert:
+        assert self.code is not None, "prepare comes first"
+        return self.code.insert
 
     def beat(self) -> None:
         """Tell how far it has come."""
@@ -320,18 +205,6 @@ class Native:
             ENGINE, self.strikes(), depth=self.get(Slot.LEVEL), states=count,
             queue=count - self.get(Slot.NEXT), memory=self.memory(),
         )  # fmt: skip
-
-    def place_table(self) -> None:
-        self.set(Slot.TABLE_AT, self.table.address)
-        self.set(Slot.SHIFT, 64 - self.bits)
-        self.set(Slot.INDEX_MASK, (1 << self.bits) - 1)
-        self.set(Slot.ROOM, self.room(LOAD))
-
-    def room(self, load: float) -> int:
-        """How many states there may be before something has to be done."""
-        room = min(int(load * (1 << self.bits)), self.possible)
-        limit = self.watchman.limits.states
-        return room if limit is None else min(room, limit + self.kernel.successors.capacity)
 
     def give_table_back(self) -> None:
         """The search goes on without a table."""
@@ -343,20 +216,8 @@ class Native:
         self.states, self.parents = Reserve(1), Reserve(1)
 
     def memory(self) -> int:
-        """Bytes that the search holds in memory: states, parents, table, edges."""
-        if self.disk is not None:
-            return self.disk.memory()
-        edges = self.get(Slot.GENERATED) * self.edge_width + self.get(Slot.COUNT) * 8 * self.kernel.graph
-        return self.get(Slot.COUNT) * self.width + (4 << self.bits) + edges
-
-    def strikes(self) -> tuple[int | None, ...]:
-        """For each watch the first state where it struck."""
-        out: list[int | None] = [None] * len(self.program.watches)
-        for number, positions in enumerate(self.kernel.shape.watch_sets):
-            for bit, position in enumerate(positions):
-                at = int(self.found[64 * number + bit])
-                out[position] = None if at < 0 else at
-        return tuple(out)
+        """Bytes that the search holds in memory."""
+        return super().memory() if self.disk is None else self.disk.memory()
 
     def result(self, stop: Stop, seconds: float) -> Searched:
         count, level = self.get(Slot.COUNT), self.get(Slot.LEVEL)

@@ -85,12 +85,14 @@ class Table:
 
 
 class Visited:
-    """Writes the parts of the kernel that look into the table and fill it. ``targets`` keeps where edges lead."""
+    """Writes the parts of the kernel that look into the table and fill it. ``targets`` keeps where edges lead,
+    ``origin`` (an operand of 16 bits) is kept with each new state."""
 
-    def __init__(self, shape: Lanes, out: Assembly, *, targets: bool = False) -> None:
+    def __init__(self, shape: Lanes, out: Assembly, *, targets: bool = False, origin: str | None = None) -> None:
         self.shape = shape
         self.out = out
         self.targets = targets
+        self.origin = origin
         self.arrays = Arrays.given(out)
         self.table = Table(out)
 
@@ -177,6 +179,8 @@ class Visited:
                     for k, word in enumerate(mine):
                         out.store(word, new, str(k))
                     out.store(out.load(arrays.sources, j, "i32"), arrays.parents, now, "i32")
+                    if self.origin is not None:
+                        out.store(self.origin, read(out, Slot.ORIGINS_AT, "ptr"), now, "i16")
                     table.put(out.get(place), h, now)
                     out.set(target, now)
                     out.set(total, out.op(f"add i64 {now}, 1"))

@@ -89,7 +89,7 @@ class CrowdSettings(BreakerSettings, SchedulerSettings):
 
     debounce: int = constant(0)
     throttle: int = constant(0)
-    longest_echo: int = constant(4)
+    longest_echo: int = constant(8)
     reborn: bool = constant(False)
     pair_outlives: bool = constant(False)
 

@@ -56,6 +56,9 @@ ENTRIES: dict[str, Entry] = {
         "quiesce_checks.commands.lockstep", "lockstep", "Walk an implementation beside its model.", RUNTIME
     ),
     "validate": Entry("quiesce_checks.commands.validate", "validate", "Judge a recorded log by its model.", RUNTIME),
+    "adapter": Entry(
+        "quiesce_checks.commands.adapter", "adapter", "Check an adapter for an implementation in any language.", RUNTIME
+    ),
     "mutants": Entry(
         "quiesce_checks.mutants.command",
         "mutants",

@@ -39,7 +39,7 @@ class Adapter:
     def __init__(self, make):
         self.make = make
 
-    def describe(self, protocol=1):
+    def describe(self, **_):
         return {
             "protocol": 1,
             "name": "gate.py",
@@ -48,13 +48,13 @@ class Adapter:
             "refuses": ["GATE-2", "GATE-3", "GATE-4", "GATE-5", "GATE-6"],
         }
 
-    def reset(self, constants, tick=1):
+    def reset(self, constants, tick, **_):
         self.tick = tick  # milliseconds in a unit of the model's time
         names = ("debounce", "throttle", "base", "cap")
         self.gate = self.make(**{name: whole(constants[name]) * tick for name in names})
         return {"seen": self.seen(0)}
 
-    def step(self, action, args, at):
+    def step(self, action, args, at, **_):
         at = whole(at)
         try:
             if action == "change":
@@ -69,7 +69,7 @@ class Adapter:
             return {"refused": str(reason), "seen": self.seen(at)}
         return {"seen": self.seen(at)}
 
-    def observe(self, at):
+    def observe(self, at, **_):
         return {"seen": self.seen(whole(at))}
 
     def seen(self, now):

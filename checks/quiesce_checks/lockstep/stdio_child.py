@@ -70,6 +70,14 @@ class Child:
         self.send(line, what, deadline, timeout)
         return self.line(what, deadline, timeout)
 
+    def deliver(self, part: bytes, what: str, timeout: float) -> None:
+        """Send some bytes: a part of a line, or several lines."""
+        self.send(part, what, monotonic() + timeout, timeout)
+
+    def await_line(self, what: str, timeout: float) -> bytes:
+        """The next line of its output, whatever was asked."""
+        return self.line(what, monotonic() + timeout, timeout)
+
     def send(self, line: bytes, what: str, deadline: float, timeout: float) -> None:
         rest = memoryview(line)
         while rest:

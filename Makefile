@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help check test test-slow lint format crash load fuzz clean
+.PHONY: help check test test-slow test-checked lint format bench crash load fuzz clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
@@ -31,6 +31,16 @@ crash: $(STAMP)  ## kill the server 200 times under load: nothing acknowledged m
 
 load: $(STAMP)   ## the store under load, beside a bare SQLite insert and Redis (where redis-server is installed)
 	$(BIN)/python benchmarks/load.py
+
+bench: $(STAMP)  ## the benchmarks' short forms, about a minute (benchmarks/README.md has the long ones)
+	$(BIN)/python benchmarks/scheduler.py --short
+	$(BIN)/python benchmarks/scheduler_storm.py --minutes 1 --seeds 1
+	$(BIN)/python benchmarks/classifier.py
+	$(BIN)/python benchmarks/explore.py --scope mid --only quiesce --rounds 1
+	$(BIN)/python benchmarks/load.py --only one --seconds 1 --rounds 1
+
+test-checked: $(STAMP) ## the runtime's tests, with all that is kept incrementally recomputed from scratch after every step
+	QUIESCE_CHECKED=1 $(BIN)/python -m pytest -m "not slow" tests/impl
 
 fuzz: $(STAMP)   ## coverage-guided fuzzing of the store's frames (needs atheris: pip install atheris)
 	PYTHONPATH=tests/impl $(BIN)/python tests/impl/store_fuzz.py -max_total_time=300

@@ -1,10 +1,11 @@
 """What the scheduler costs, by size: graphs of 10² to 10⁵ actions over a replica whose server accepts at once.
 
-    python benchmarks/scheduler.py [--largest 100000] [--shape grid] [--profile]
+    python benchmarks/scheduler.py [--largest 100000] [--shape grid] [--short] [--profile]
 
-For each shape: to build and settle it; one change that makes every action run (invalidate, settle and commit, for
-each action); one change that concerns one action; and memory. Beside it, as far as they can do the same, reaktiv and
-RxPY, if they are installed. At last the breaker's own cost. Figures are CPU time of one core.
+For each shape, in a process of its own: to build and settle it; one change that makes every action run (invalidate,
+settle and commit, for each action), with Python's cyclic collector and without; one change that concerns one action;
+and the memory that the process grew by. Beside it, as far as they can do the same, reaktiv and RxPY, if they are
+installed. At last the breaker's own cost. Figures are CPU time of one core. ``--short`` takes seconds.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import cProfile
 import gc
 import importlib
 import io
+import json
 import math
 import os
 import pstats
+import subprocess
+import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import median
 
 from quiesce.address import Address, Entity, Identity
@@ -139,6 +143,7 @@ SHAPES: dict[str, Callable[[Bench, int], None]] = {
 class Figures:
     build_us: float
     change_us: float
+    uncollected_us: float
     alone_us: float
     kib: float
 
@@ -160,20 +165,33 @@ def measure(shape: Callable[[Bench, int], None], size: int) -> Figures:
     build = time.process_time() - started
     nodes = len(bench.scheduler.nodes)
     kib = (memory_kib() - before) / nodes
-    changes: list[float] = []
-    for value in (2, 3, 4) if size < 100_000 else (2,):
-        bench.runs = 0
-        started = time.process_time()
-        bench.put(IN, value)
-        bench.settle()
-        changes.append((time.process_time() - started) / max(1, bench.runs))
+    kept: list[float] = []
+    for collects in (True, False):
+        changes: list[float] = []
+        for value in (2, 3, 4) if size < 100_000 else (2,):
+            bench.runs = 0
+            if not collects:
+                gc.disable()
+            started = time.process_time()
+            bench.put(IN, value + 10 * collects)
+            bench.settle()
+            changes.append((time.process_time() - started) / max(1, bench.runs))
+            gc.enable()
+        kept.append(median(changes) * 1e6)
     alone: list[float] = []
     for value in range(2, 22):
         started = time.process_time()
         bench.put(ALONE, value)
         bench.settle()
         alone.append(time.process_time() - started)
-    return Figures(build / nodes * 1e6, median(changes) * 1e6, median(alone) * 1e6, kib)
+    return Figures(build / nodes * 1e6, *kept, median(alone) * 1e6, kib)
+
+
+def measure_apart(shape: str, size: int) -> Figures:
+    """In a process of its own, so that neither the memory nor the collector has anything else to look after."""
+    command = [sys.executable, __file__, "--one", shape, str(size)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return Figures(*json.loads(said))
 
 
 # -- peers: the same shapes, in memory only, without documents, transactions, sessions or a bound on anything
@@ -291,8 +309,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=100_000, help="the largest graph, in actions")
     parser.add_argument("--shape", choices=list(SHAPES), help="only this one, and nothing else")
+    parser.add_argument("--short", action="store_true", help="up to a thousand actions, and no peers")
     parser.add_argument("--profile", action="store_true", help="profile one grid of ten thousand instead")
+    parser.add_argument("--one", nargs=2, metavar=("SHAPE", "SIZE"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.one:
+        print(json.dumps(astuple(measure(SHAPES[chosen.one[0]], int(chosen.one[1])))))
+        return
+    if chosen.short:
+        chosen.largest = 1_000
     if chosen.profile:
         profile = cProfile.Profile()
         profile.enable()
@@ -300,24 +325,25 @@ def main() -> None:
         profile.disable()
         pstats.Stats(profile).sort_stats("tottime").print_stats(25)
         return
-    print(f"{'shape':<9} {'actions':>8} {'build':>9} {'change':>9} {'one alone':>10} {'memory':>9}")
-    print(f"{'':<9} {'':>8} {'µs each':>9} {'µs each':>9} {'µs':>10} {'KiB each':>9}")
+    print(f"{'shape':<9} {'actions':>8} {'build':>9} {'change':>9} {'no gc':>9} {'one alone':>10} {'memory':>9}")
+    print(f"{'':<9} {'':>8} {'µs each':>9} {'µs each':>9} {'µs each':>9} {'µs':>10} {'KiB each':>9}")
     per_run = 0.0
-    for name, shape in SHAPES.items():
+    for name in SHAPES:
         if chosen.shape not in (None, name):
             continue
         for size in _sizes(chosen.largest):
-            found = measure(shape, size)
+            found = measure_apart(name, size)
             if name == "chain" and size == 1_000:
                 per_run = found.change_us
             print(
-                f"{name:<9} {size:>8} {found.build_us:>9.1f} {found.change_us:>9.1f} {found.alone_us:>10.1f} "
-                f"{found.kib:>9.2f}",
+                f"{name:<9} {size:>8} {found.build_us:>9.1f} {found.change_us:>9.1f} {found.uncollected_us:>9.1f} "
+                f"{found.alone_us:>10.1f} {found.kib:>9.2f}",
                 flush=True,
             )
     if chosen.shape is not None:
         return
-    peers(chosen.largest)
+    if not chosen.short:
+        peers(chosen.largest)
     breaker(per_run or 100.0)
 
 

@@ -1,4 +1,4 @@
-"""What is kept incrementally, computed from scratch: liveness, triggers, edges, the agenda and the wake.
+"""What is kept incrementally, computed from scratch: liveness, triggers, edges, children, the agenda and the wake.
 
 ``verify`` is for tests. It costs as much as the whole graph at every call.
 """
@@ -23,7 +23,7 @@ class IndexFault(AssertionError):
 
 
 def verify(scheduler: Scheduler) -> None:
-    """Raise ``IndexFault`` if demand, triggers, edges, agenda or wake are not what they should be."""
+    """Raise ``IndexFault`` if demand, triggers, edges, children, agenda or wake are not what they should be."""
     nodes = list(scheduler.nodes)
     _same("live nodes", {node for node in nodes if node.live}, live_by_definition(nodes))
     for node in nodes:
@@ -35,6 +35,14 @@ def verify(scheduler: Scheduler) -> None:
         "edges",
         {(reader, writer) for reader in nodes for writer in reader.upstream},
         set(_edges(nodes)),
+    )
+    _same("provisional nodes", set(scheduler.provisional), {node for node in nodes if node.provisional})
+    backed_off = {node for node in nodes if node.gates.backoff_streak}
+    _same("nodes that back off", backed_off & set(scheduler.backed_off), backed_off)
+    _same(
+        "children",
+        {(parent, child) for parent in nodes for child in parent.children},
+        {(node.parent, node) for node in nodes if node.parent is not None and node.parent.registered},
     )
     _same("the agenda", set(scheduler.agenda.members()), {node for node in nodes if wanted(node)})
     _verify_wake(scheduler)

@@ -307,8 +307,11 @@ def test_a_reader_that_comes_later_finds_the_wake_of_a_gated_node(world: Session
         lambda s, x, e: setattr(s, "wake_at", None),
         lambda s, x, e: setattr(s, "wake_at", s.wake_at + 1),
         lambda s, x, e: s.agenda._waiting.clear(),
+        lambda s, x, e: s.provisional.update({x: None}),
+        lambda s, x, e: setattr(e.gates, "backoff_streak", 1),
+        lambda s, x, e: e.children.update({x: None}),
     ],
-    ids=["liveness", "triggers", "edges", "no wake", "late wake", "agenda"],
+    ids=["liveness", "triggers", "edges", "no wake", "late wake", "agenda", "provisional", "backed off", "children"],
 )
 def test_the_check_of_the_definitions_sees_what_is_wrong(
     world: Sessions, alice: Peer, spoil: Callable[..., object]

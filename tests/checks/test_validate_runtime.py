@@ -304,10 +304,10 @@ def test_more_commits_on_their_way_than_the_machine_holds_is_inconclusive(writte
     events = events_of(written)
     starts = [event for event in events if event["event"] == "run-started" and event["causes"]]
     first = events.index(starts[0])
-    again = [{**starts[0], "run": 1_000 + n} for n in range(4)]
+    again = [{**starts[0], "run": 1_000 + n} for n in range(12)]
     found = judged([*events[: first + 1], *again], "pair")
     assert found.outcome is Outcome.INCONCLUSIVE
-    assert "more than 4 commits of the action are on their way; --scope in_flight=8" in found.judged[0].why
+    assert "more than 12 commits of the action are on their way; --scope in_flight=24" in found.judged[0].why
 
 
 def test_a_pair_that_had_to_make_room_is_judged_until_then(written: Path):

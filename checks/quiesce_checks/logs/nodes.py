@@ -238,6 +238,8 @@ class Nodes:
                 if constants != node.constants[:2] or line.fields["provisional"]:
                     return self.ends(node, at, "it was registered anew as something else")
                 options = self.lively(live, (Saw(seen),), first=Did("register"))
+            case "held":
+                return self.ends(node, at, "it was put off until what it will read is here, for a time of its own")
             case "gates-set":
                 return self.ends(node, at, "it was given other gates, which are constants of the machine")
             case _:

@@ -20,7 +20,7 @@ from .runtime import HANDLER, Kind, Runtime, Session, left, mapping, moment, num
 from .search import MOST_ALIVE, Search
 from .target import Reading
 
-IN_FLIGHT = 4
+IN_FLIGHT = 12
 """Commits of one action that may be on their way at a time; with more, its pairs are given up as inconclusive."""
 
 ORIGINS = {"remote", "local", "own-revert"}

@@ -71,7 +71,7 @@ class RemoteEchoBreaker:
         self._events: deque[BreakerEvent] = deque()
         self._trips = 0
         self._cycles = 0
-        self.on_drop: Callable[[Action, Entity, ClearReason], None] | None = None
+        self.on_drop: Callable[[Action, Entity, ClearReason, float], None] | None = None
         """Told of every pair that is held no more, tripped or not."""
         self._kickoffs = 0
 
@@ -297,7 +297,7 @@ class RemoteEchoBreaker:
     def _drop(self, pair: Pair, reason: ClearReason, now: float) -> None:
         """Take a pair out of the table; its deadline is the caller's to leave or to discard."""
         if self.on_drop is not None:
-            self.on_drop(pair.owner.action, pair.document, reason)
+            self.on_drop(pair.owner.action, pair.document, reason, now)
         self._table.remove(pair)
         self._settling.pop(pair, None)
         del pair.owner.pairs[pair.document]

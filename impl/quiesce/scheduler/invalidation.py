@@ -80,7 +80,7 @@ class Invalidation:
         self._scheduler.arm_debounce(node, now)
         self._scheduler.reconsider(node)
         if self._scheduler.trace is not None:
-            self._scheduler.trace.changed(node, cause)
+            self._scheduler.trace.changed(node, cause, now)
 
     def forgive_revert(self, node: Node, writes: Iterable[WriteDetail]) -> None:
         """A commit was refused for good: that its writes are gone again is no reason to run, or the action would run

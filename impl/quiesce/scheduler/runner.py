@@ -94,7 +94,7 @@ class Runner:
         self._debounce_if_slow(node, now - run.started)
         scheduler.agenda.refresh(node)
         if scheduler.trace is not None:
-            scheduler.trace.run_ended(run)
+            scheduler.trace.run_ended(run, now)
         if isinstance(run.error, RunAgain):
             self._throw_away(run)
             self._budgeted(run, str(run.error) or ASKED)
@@ -285,7 +285,7 @@ class Runner:
         if steps:
             scheduler.apply_echo_gate(node, scheduler.breaker.observe(node, steps, now))
         if scheduler.trace is not None:
-            scheduler.trace.committed(run, steps)
+            scheduler.trace.committed(run, steps, now)
 
     def _budgeted(self, run: Run, why: str) -> None:
         """A failure that is no stale basis: so many in a row, and then only a new change tries again."""

@@ -146,11 +146,12 @@ class Scheduler:
             node.provisional = True
             self.provisional[node] = None
             self.demand.add_root(node)
+        now = self.clock()
         if node.kind is not Kind.HANDLER:
-            self.arm_debounce(node, self.clock())
+            self.arm_debounce(node, now)
         self.reconsider(node)
         if self.trace is not None:
-            self.trace.registered(node)
+            self.trace.registered(node, now)
 
     def unregister(self, node: Node) -> None:
         """Take a node out, and its children. What it still has under way comes to nothing here. Idempotent.
@@ -278,6 +279,8 @@ class Scheduler:
         node.gates.hold(self.clock() + at_most_ms)
         self.backed_off[node] = None
         self.reconsider(node)
+        if self.trace is not None:
+            self.trace.held(node)
 
     def release_hold(self, node: Node) -> None:
         """What a held node waited for is here."""
@@ -430,7 +433,7 @@ class Scheduler:
             self.arm_debounce(node, now)
         self.reconsider(node)
         if self.trace is not None:
-            self.trace.retry(node, owed=owed)
+            self.trace.retry(node, now, owed=owed)
 
     def subscribe(self, node: Node, reads: ReadSet, writes: frozenset[Address]) -> None:
         """What the node's last run read, and its surface."""

@@ -117,7 +117,7 @@ class Pass:
             scheduler.backed_off[node] = None
             scheduler.agenda.refresh(node)
             if scheduler.trace is not None:
-                scheduler.trace.backed_off(node)
+                scheduler.trace.backed_off(node, now)
         if deferred:
             names = ", ".join(node.label for node in deferred[:10])
             scheduler.log.warn(

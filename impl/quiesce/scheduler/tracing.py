@@ -63,12 +63,18 @@ class Trace:
             attempts=scheduler.reactive_budget,
         )
 
-    def write(self, event: str, **fields: Any) -> None:
-        """Append one line. If that fails, nothing is written any more; what is traced goes on."""
+    def write(self, event: str, at: float | None = None, **fields: Any) -> None:
+        """Append one line, of this moment or of the one ``at`` which what it tells was decided. If that fails, nothing
+        is written any more; what is traced goes on."""
         if not self._open:
             return
         scheduler = self._scheduler
-        line: Fields = {"at": scheduler.clock(), "event": event, "session": self.session, **fields}
+        line: Fields = {
+            "at": scheduler.clock() if at is None else at,
+            "event": event,
+            "session": self.session,
+            **fields,
+        }
         line["wake"], line["queued"] = scheduler.wake_at, scheduler.tick_queued
         data = (json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str) + "\n").encode()
         try:
@@ -78,11 +84,12 @@ class Trace:
             self._open = False
             scheduler.log.warn("trace-stopped", f"{self.path} takes no more lines: {error.strerror}")
 
-    def node(self, event: str, node: Node, **fields: Any) -> None:
+    def node(self, event: str, node: Node, at: float | None = None, **fields: Any) -> None:
         """A line about a node: who it is, whether it has to run, and its gates."""
         gates = node.gates
         self.write(
             event,
+            at,
             node=node.ordinal,
             label=node.label,
             **fields,
@@ -102,12 +109,13 @@ class Trace:
 
     # -- nodes
 
-    def registered(self, node: Node) -> None:
+    def registered(self, node: Node, now: float) -> None:
         """It takes part from now on."""
         gates = node.gates
         self.node(
             "registered",
             node,
+            now,
             kind=node.kind.value,
             runs=node.runs,
             standing=node.standing,
@@ -120,9 +128,9 @@ class Trace:
         """It does not any more."""
         self.node("retired", node)
 
-    def changed(self, node: Node, cause: Cause | None) -> None:
+    def changed(self, node: Node, cause: Cause | None, now: float) -> None:
         """Something that it reads has changed."""
-        self.node("changed", node, cause=None if cause is None else cause_fields(cause))
+        self.node("changed", node, now, cause=None if cause is None else cause_fields(cause))
 
     def liveness(self, node: Node) -> None:
         """It has come to be needed, or is not any more."""
@@ -131,6 +139,10 @@ class Trace:
     def gates_set(self, node: Node) -> None:
         """Its author has set another debounce or throttle."""
         self.node("gates-set", node, debounce_ms=node.gates.debounce_ms, throttle_ms=node.gates.throttle_ms)
+
+    def held(self, node: Node) -> None:
+        """Its first run is put off until what it will read is here."""
+        self.node("held", node)
 
     # -- runs
 
@@ -147,7 +159,7 @@ class Trace:
             present_pass=run.node.pass_id,
         )
 
-    def run_ended(self, run: Run) -> None:
+    def run_ended(self, run: Run, now: float | None = None) -> None:
         """Its body has returned."""
         if run.node.registration is not run.registration:
             outcome = "retired"
@@ -157,7 +169,8 @@ class Trace:
             again, early = isinstance(run.error, RunAgain), isinstance(run.error, NotYet)
             outcome = "again" if again else "not-yet" if early else "raised"
         gone = outcome in ("retired", "again")
-        self.node("run-ended", run.node, run=self._number(run, gone=gone), outcome=outcome, runs=run.node.runs)
+        number = self._number(run, gone=gone)
+        self.node("run-ended", run.node, now, run=number, outcome=outcome, runs=run.node.runs)
 
     def kicked_off(self, run: Run) -> None:
         """Its commit is on its way. Which triggers it overwrote, and which it read."""
@@ -180,7 +193,7 @@ class Trace:
         """Its commit could not be made."""
         self.node("not-kicked-off", run.node, run=self._number(run, gone=True))
 
-    def committed(self, run: Run, steps: Iterable[Step]) -> None:
+    def committed(self, run: Run, steps: Iterable[Step], now: float) -> None:
         """Its commit has succeeded; the steps that the breaker was told of, and the pairs of all that triggered it as
         they are then."""
         breaker, node = self._scheduler.breaker, run.node
@@ -188,6 +201,7 @@ class Trace:
         self.node(
             "committed",
             node,
+            now,
             run=self._number(run, gone=True),
             steps=[{"document": str(step.document), "kind": step.kind.value} for step in steps],
             pairs=[pair_fields(document, breaker.pair(node, document)) for document in triggers],
@@ -202,16 +216,16 @@ class Trace:
         """The number of a run in this trace; of one that is ``gone`` nothing more comes."""
         return self._runs.pop(run, 0) if gone else self._runs.get(run, 0)
 
-    def retry(self, node: Node, *, owed: bool) -> None:
+    def retry(self, node: Node, now: float, *, owed: bool) -> None:
         """It is to be run again."""
-        self.node("retry", node, after_conflict=owed)
+        self.node("retry", node, now, after_conflict=owed)
 
     # -- the breaker
 
-    def dropped(self, action: Action, document: Entity, reason: ClearReason) -> None:
+    def dropped(self, action: Action, document: Entity, reason: ClearReason, now: float) -> None:
         """A pair is held no more."""
         ordinal = action.ordinal if isinstance(action, Node) else None
-        self.write("pair-dropped", node=ordinal, label=action.label, document=str(document), reason=reason.value)
+        self.write("pair-dropped", now, node=ordinal, label=action.label, document=str(document), reason=reason.value)
 
     def disposed(self) -> None:
         """Nothing runs any more."""
@@ -227,9 +241,9 @@ class Trace:
         """It has; ``wake`` and ``queued`` say what comes next."""
         self.write("pass-ended", number=number)
 
-    def backed_off(self, node: Node) -> None:
+    def backed_off(self, node: Node, now: float) -> None:
         """A pass could not settle it, and puts it off."""
-        self.node("backed-off", node)
+        self.node("backed-off", node, now)
 
     def converged(self, node: Node) -> None:
         """A pass ends with it clean: its backoff is forgotten."""

@@ -176,7 +176,7 @@ class Sessions(World):
                 if at <= self.clock.now:
                     peer.scheduler.timer_fired()
             self.settle()
-        self.clock.now = end
+        self.clock.now = max(self.clock.now, end)  # a body may have let time pass beyond it
 
     @property
     def commits(self) -> int:

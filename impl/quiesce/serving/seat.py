@@ -174,6 +174,8 @@ class Seat:
         self.instance = instance
         self.session: SeatSession | None = None
         self.last_seq = 0
+        self.out_of_sight: set[str] = set()
+        """Derivations that run for narrower instances than this one."""
         self.failed: str | None = None
         rules = SeatRules(instance, narrower)
         acting = Acting(key, instance.principal or None, instance.session or None)

@@ -268,13 +268,12 @@ class SpaceServer:
             # What has no lasting name is some derivation's own business, and runs wherever that does.
             node, placed = derived.node, self.plan.place(id, seat.instance) if id in self._offers else seat.instance
             here = placed == seat.instance
-            if not here and not node.elsewhere:
-                readers = list(node.downstream)
-                scheduler.hand_over(node, elsewhere=True)
-                for reader in readers if placed is None else ():
-                    scheduler.invalidation.invalidate(reader, None, now)  # it cannot run for this instance either
-            elif here:
-                scheduler.hand_over(node, elsewhere=False)
+            readers = list(node.downstream)
+            scheduler.hand_over(node, elsewhere=not here)
+            if placed is None and id not in seat.out_of_sight:
+                seat.out_of_sight.add(id)
+                for reader in readers:  # they cannot run for this instance either, and have to find out
+                    scheduler.invalidation.invalidate(reader, None, now)
             scheduler.ask(node, asked=here and id in asked)
         needs = frozenset(
             id for id, derived in session.derivations.items() if derived.node.elsewhere and derived.node.live

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from golden import hold_against, timeless
+from pages import hold_page
 
 from quiesce_checks.cli import run
 
@@ -338,3 +339,11 @@ def test_standard_input(quiesce: Command, monkeypatch: pytest.MonkeyPatch):
     code, _, err = quiesce(f"validate - {TICKETS}")
     assert code == 2
     assert "standard input:1:1" in err
+
+
+def test_the_page_about_logs_is_as_it_runs(tmp_path: Path, request: pytest.FixtureRequest):
+    for file in EXAMPLE.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    hold_page("logs.md", tmp_path, request)
+    shown = (tmp_path / "tickets_mapping.py").read_text()  # the page's own, which it has written by now
+    assert shown.strip() in (EXAMPLE / "tickets_mapping.py").read_text()

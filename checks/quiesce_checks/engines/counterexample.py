@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from quiesce_model.language.machine import Machine, Step, apply, copy, load, state
+from quiesce_model.language.machine import Machine, Step, apply, copy, load, state, unbounded
 from quiesce_model.language.outcome import Blocked, Fault
 
 from ..relation.relation import Exit, Property, Relation
@@ -20,7 +20,8 @@ def machine_of(relation: Relation, run: Run, unchecked: tuple[str, ...] = ()) ->
     given = relation.machine
     flags = {term.data for term in relation.constants if term.sort is BOOL}
     found: dict[str, Any] = {name: bool(value) if name in flags else value for name, value in run.constants}
-    return type(given)(without=given.without_, unchecked=given.unchecked_ + unchecked, **(given.constants_ | found))
+    made = type(given)(without=given.without_, unchecked=given.unchecked_ + unchecked, **(given.constants_ | found))
+    return unbounded(made) if relation.reading == "proved" else made
 
 
 def steps_of(relation: Relation, run: Run) -> tuple[Step, ...]:

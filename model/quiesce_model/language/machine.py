@@ -355,8 +355,15 @@ def plain(machine: Machine) -> dict[str, Any]:
 def copy(machine: M) -> M:
     """A machine of the same class, constants and state."""
     other = type(machine)(without=machine.without_, unchecked=machine.unchecked_, **machine.constants_)
+    other.home_.unbounded = machine.home_.unbounded
     load(other, state(machine))
     return other
+
+
+def unbounded(machine: M) -> M:
+    """The machine as a proof reads it: its counters have no upper bound."""
+    machine.home_.unbounded = True
+    return machine
 
 
 def durations(machine: Machine) -> list[Age | Left]:

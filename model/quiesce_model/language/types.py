@@ -131,7 +131,7 @@ class IntType(Scalar):
 
     def accept(self, value: Any, cells: Cells, index: int) -> int:
         number = int(value)
-        if self.low <= number <= self.high:
+        if self.low <= number and (number <= self.high or (self.open and cells.home_.unbounded)):
             return number
         raise Fault("domain", cells.place_(index), f"{number} is outside {self.low}..{self.high}")
 

@@ -20,10 +20,11 @@ T = TypeVar("T")
 class Home:
     """What all cells of one machine share: the machine, and the journal of the action that is running, if one is."""
 
-    __slots__ = ("journal", "machine")
+    __slots__ = ("journal", "machine", "unbounded")
 
     def __init__(self, machine: Any = None) -> None:
         self.machine = machine
+        self.unbounded = False  # counters may exceed what bounds them in exploration
         self.journal: list[tuple[list[Any], int, Any]] | None = None
 
     def undo(self, mark: int = 0) -> None:

@@ -197,7 +197,7 @@ class Derived(Readable):
         """Delete what was derived, wherever it lies."""
         for document in self.documents:
             if run.read(document) is not ABSENT:
-                run.delete(document)
+                run.forget(document)
 
     def stop(self) -> None:
         """Derive it no more. What was derived stays."""

@@ -54,6 +54,8 @@ class Run:
     payload: object = None
     started: float = 0.0
     attempted: dict[tuple[Document, Path], None] = field(default_factory=dict[tuple[Document, Path], None])
+    forgotten: set[Document] = field(default_factory=set[Document])
+    """Documents deleted for good, which it is not to be known for writing."""
     meanwhile: list[Notification] = field(default_factory=list[Notification])
     """What became visible while the body ran."""
     children: list[Node] = field(default_factory=list[Node])
@@ -106,6 +108,13 @@ class Run:
         self.attempted[document, path] = None
         self.transaction.delete(document, path)
 
+    def forget(self, document: Document) -> None:
+        """Delete a document that nobody will look for here again: it becomes no part of what the action is known to
+        write, which would grow with all that ever came and went."""
+        self._need(document, ())
+        self.forgotten.add(document)
+        self.transaction.delete(document)
+
     def _need(self, document: Document, path: Path) -> None:
         if self.loads is None:
             return
@@ -116,10 +125,11 @@ class Run:
             raise
 
     def surface(self, log: TransactionLog) -> tuple[Address, ...]:
-        """What it wrote or tried to write."""
+        """What it wrote or tried to write, and did not forget."""
         replica = self.transaction.replica
+        gone = {replica.entity(document) for document in self.forgotten}
         tried = tuple(Address(replica.entity(document), path) for document, path in self.attempted)
-        return tried + tuple(detail.address for detail in log.writes)
+        return tried + tuple(detail.address for detail in log.writes if detail.address.entity not in gone)
 
 
 # -- what one step of the scheduler was

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING
 
+from quiesce.address import Address
 from quiesce.commits import CommitClass
 from quiesce.scheduler.echo import Cause
 from quiesce.scheduler.events import Event, unsettled_upstream
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from quiesce.scheduler.scheduler import Scheduler
 
 ASKED = "its body asked to be run again"
+
+MOST_WRITTEN = 512
+"""Places that an effect is known to write; beyond that only those of its last run, and what it declares. It is needed
+whoever reads them, so this decides about order only."""
 
 
 class Runner:
@@ -217,7 +222,7 @@ class Runner:
     def _resubscribe(self, run: Run, log: TransactionLog) -> None:
         """Register what the run read; what it read must not have changed meanwhile unnoticed."""
         scheduler, node = self._scheduler, run.node
-        scheduler.subscribe(node, ReadSet(log.reads, log.shallow_reads), joined(node.writes, run.surface(log)))
+        scheduler.subscribe(node, ReadSet(log.reads, log.shallow_reads), _surface(node, run.surface(log)))
         if node.kind is Kind.HANDLER:
             return
         if node.surface is not None:
@@ -325,6 +330,13 @@ class Runner:
         event.finish("did-not-converge" if event.retries else "dropped")
         message = f"handler {run.node.label} met {event.attempts} conflicts and was given up; send the event again"
         scheduler.fail(Failure(run.node.label, "commit-did-not-converge", message))
+
+
+def _surface(node: Node, written: tuple[Address, ...]) -> frozenset[Address]:
+    known = joined(node.writes, written)
+    if node.kind is Kind.EFFECT and len(known) > MOST_WRITTEN:
+        return joined(frozenset(node.declared_writes), written)
+    return known
 
 
 def _result(handle: CommitHandle) -> Result:

@@ -7,6 +7,7 @@ instance.
 
 from __future__ import annotations
 
+import hashlib
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -135,6 +136,32 @@ class CommitClass(StrEnum):
     """An action that ran because something that it reads had changed."""
 
 
+class Place(Record, frozen=True):
+    """A place in a document by declared scope, with all that lies below it."""
+
+    id: str
+    scope: Scope = Scope.SPACE
+    path: Path = ()
+
+    def __str__(self) -> str:
+        return "/".join((str(Document(self.id, self.scope)), *self.path))
+
+
+class Certificate(Record, frozen=True):
+    """All that an action reads and writes, as its author declares it, bound to the code that it was declared with."""
+
+    action: str
+    implementation: str
+    runtime: str
+    reads: tuple[Place, ...] = ()
+    writes: tuple[Place, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What commits call it: a digest of all of it."""
+        return hashlib.blake2b(msgspec.json.encode(self), digest_size=12).hexdigest()
+
+
 class Commit(Record, frozen=True, tag_field="type", tag="commit"):
     """One atomic change, named by its session and ``local_seq`` (counted up by the client from 1)."""
 
@@ -144,6 +171,8 @@ class Commit(Record, frozen=True, tag_field="type", tag="commit"):
     operations: tuple[Operation, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
     commit_class: CommitClass = CommitClass.EVENT
+    certificate: str = ""
+    """The name of its action's declared surface, if it has one."""
 
 
 class Outcome(StrEnum):
@@ -163,7 +192,8 @@ class Verdict(Record, frozen=True, tag_field="type", tag="verdict"):
     """The store's answer to ``local_seq``. ``seq`` is its place in the sequence when accepted, else the head.
 
     ``code`` is stable and for programs, ``message`` for people. ``documents`` are those in conflict; their
-    current state is in the window that covers this verdict.
+    current state is in the window that covers this verdict. ``certified``: all that the commit touched is in the
+    declared surface that it named.
     """
 
     local_seq: int
@@ -172,3 +202,4 @@ class Verdict(Record, frozen=True, tag_field="type", tag="verdict"):
     code: str = ""
     message: str = ""
     documents: tuple[Document, ...] = ()
+    certified: bool = False

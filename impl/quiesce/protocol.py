@@ -12,13 +12,20 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import msgspec
 
 from quiesce.address import Scope
-from quiesce.commits import Commit, CommitClass, Document, Record, Seq, Verdict
+from quiesce.commits import Certificate, Commit, CommitClass, Document, Record, Seq, Verdict
 from quiesce.values import MAX_DEPTH
 
 VERSION: Final = 1
 """The protocol's version; a server refuses a hello of another."""
 
-CAPABILITIES: Final = ("commitClassV1", "pendingReadStacks", "servingV1", "sessionReportV1", "verdictCatchUpMarkers")
+CAPABILITIES: Final = (
+    "commitClassV1",
+    "pendingReadStacks",
+    "servingV1",
+    "sessionReportV1",
+    "surfaceCheckV1",
+    "verdictCatchUpMarkers",
+)
 """What this implementation can do, as named in the handshake."""
 
 
@@ -118,6 +125,12 @@ class DemandSet(Record, frozen=True, tag_field="type", tag="demand.set"):
     """All derivations that this session needs, by the ids of the documents that they derive."""
 
     actions: tuple[str, ...]
+
+
+class Declare(Record, frozen=True, tag_field="type", tag="surface.declare"):
+    """All that an action of this session touches: its commits may name this from now on. Never answered."""
+
+    certificate: Certificate
 
 
 class Bye(Record, frozen=True, tag_field="type", tag="bye"):
@@ -220,7 +233,9 @@ class Problem(Record, frozen=True, tag_field="type", tag="error"):
     retry_after_ms: float | None = None
 
 
-ClientMessage: TypeAlias = Hello | Commit | WatchSet | WatchAdd | SessionReport | Serve | ServeEnd | DemandSet | Bye
+ClientMessage: TypeAlias = (
+    Hello | Commit | WatchSet | WatchAdd | SessionReport | Serve | ServeEnd | DemandSet | Declare | Bye
+)
 ServerMessage: TypeAlias = Welcome | Verdict | Window | Lease | Demanded | Served | Moved | Problem
 
 CLOSE_CODES: Final = {
@@ -261,7 +276,18 @@ _client_decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(Clie
 _server_decoder: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
 _typed_decoder = msgspec.json.Decoder(_Typed)
 _CLIENT_TYPES: Final = frozenset(
-    {"hello", "commit", "watch.set", "watch.add", "session.report", "serve", "serve.end", "demand.set", "bye"}
+    {
+        "hello",
+        "commit",
+        "watch.set",
+        "watch.add",
+        "session.report",
+        "serve",
+        "serve.end",
+        "demand.set",
+        "surface.declare",
+        "bye",
+    }
 )
 _SERVER_TYPES: Final = frozenset({"welcome", "verdict", "window", "lease", "demanded", "served", "moved", "error"})
 

@@ -219,6 +219,7 @@ class Session:
                     node.declared_writes,
                     *prints,
                 )
+                node.certificate = self.client.declare(node.surface.certificate(named))
             derived.attach(node, DurableIdentity(f"{widest.value}:{derived.id}", named, *prints, lasting))
             if self.current is None:
                 self.derivations[derived.id] = derived

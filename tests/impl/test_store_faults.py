@@ -154,5 +154,5 @@ def test_a_newer_schema_is_refused_and_named(tmp_path: Path) -> None:
     connection = quiesce.server.sqlite.connect(str(tmp_path / "a.sqlite"))
     connection.execute("PRAGMA user_version=99")
     connection.close()
-    with pytest.raises(StorageFailed, match="schema version 99, and this quiesce knows 2: use a newer quiesce"):
+    with pytest.raises(StorageFailed, match="schema version 99, and this quiesce knows 3: use a newer quiesce"):
         SqliteEngine(tmp_path / "a.sqlite")

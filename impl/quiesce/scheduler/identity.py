@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import cast
 
-from quiesce.address import Address, at_or_below
+from quiesce.address import Address, Scope, at_or_below
+from quiesce.commits import Certificate, Place
 from quiesce.values import ValueRefused, value_hash
 from quiesce.values import checked as checked_value
 
@@ -49,6 +50,10 @@ class Surface:
     writes: tuple[Address, ...]
     implementation: str
     runtime: str
+
+    def certificate(self, action: str) -> Certificate:
+        """The declaration as the server is told it, for an action."""
+        return Certificate(action, self.implementation, self.runtime, _places(self.reads), _places(self.writes))
 
     def exceeded_by(self, reads: Iterable[Address], writes: Iterable[Address]) -> Address | None:
         """The first place that a run touched and the declaration does not know, or None. A write's diff base is a
@@ -135,6 +140,13 @@ def runtime_fingerprint() -> str:
     except PackageNotFoundError:
         package = "unknown"
     return f"quiesce:{package}:{sys.implementation.cache_tag}"
+
+
+def _places(addresses: Iterable[Address]) -> tuple[Place, ...]:
+    return tuple(
+        Place(address.entity.id, Scope(address.entity.instance.partition(":")[0]), address.path)
+        for address in addresses
+    )
 
 
 def _within(address: Address, places: tuple[Address, ...]) -> bool:

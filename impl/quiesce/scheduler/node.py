@@ -81,6 +81,9 @@ class Node:
     group: object | None = None
     """It is not woken by commits of the actions of its group, which is told by identity: they know what they did."""
 
+    certificate: str = ""
+    """What the server calls that declaration."""
+
     # -- set by the scheduler
     ordinal: int = -1
     """Given at the first registration and kept; the last tie-break of every order."""

@@ -52,6 +52,7 @@ class Runner:
         causes = tuple(node.causes)
         scheduler.begin(node, pass_id)
         run = Run(node, node.registration, scheduler.replica.begin(node, CommitClass.DERIVED), causes)
+        run.transaction.certificate = node.certificate if node.surface is not None else ""
         if scheduler.trace is not None:
             scheduler.trace.run_started(run)
         yield from self._body(run)

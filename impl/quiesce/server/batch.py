@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from quiesce.address import Identity, Scope
-from quiesce.commits import Commit, Document, Seq
+from quiesce.commits import Certificate, Commit, Document, Seq
 from quiesce.protocol import Have, Hello, Problem, Watch
 from quiesce.server.access import Claims, Grant
 from quiesce.server.decide import Decision, ReplayDiffers, decide
@@ -73,7 +73,14 @@ class ForgetJob:
     unseen_since_ms: float | None = None
 
 
-Job: TypeAlias = OpenJob | CommitJob | WatchJob | SeenJob | ForgetJob
+@dataclass(frozen=True, slots=True)
+class DeclareJob:
+    """A declared surface."""
+
+    certificate: Certificate
+
+
+Job: TypeAlias = OpenJob | CommitJob | WatchJob | SeenJob | ForgetJob | DeclareJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,8 @@ class Results:
     """What a batch did. ``failure`` set: nothing of it is known to be durable."""
 
     seq: Seq = 0
+    certificates: tuple[int, int] | None = None
+    """Declared surfaces and those that are over, if that may have changed."""
     opened: list[Opened] = field(default_factory=list[Opened])
     decided: list[Decision | Problem] = field(default_factory=list["Decision | Problem"])
     reached: list[Reached] = field(default_factory=list[Reached])
@@ -121,7 +130,7 @@ class Batch:
     opens: list[OpenJob]
     commits: list[CommitJob]
     watches: list[WatchJob]
-    others: list[SeenJob | ForgetJob]
+    others: list[SeenJob | ForgetJob | DeclareJob]
 
     def run(self) -> Results:
         """Do it. Touches the engine only; never raises for a failing database."""
@@ -130,6 +139,10 @@ class Batch:
             engine = self.engine()
             engine.begin()
             self._run(engine, results)
+            if any(isinstance(job, DeclareJob) for job in self.others) or any(
+                job.commit.certificate for job in self.commits
+            ):
+                results.certificates = engine.certificates()
             engine.commit()
             results.seq = engine.sequence
         except StorageFailed as failed:
@@ -139,7 +152,9 @@ class Batch:
     def _run(self, engine: Engine, results: Results) -> None:
         surroundings = self.surroundings
         for other in self.others:
-            if isinstance(other, SeenJob):
+            if isinstance(other, DeclareJob):
+                engine.declare(other.certificate, surroundings.wall())
+            elif isinstance(other, SeenJob):
                 stored = engine.session(other.session)
                 if stored is not None:
                     previous = None if other.confirmed else stored.previous_hash
@@ -149,6 +164,7 @@ class Batch:
             elif other.session is not None:
                 engine.forget_session(other.session.id, _session_instance(other.session.actor.own))
             else:
+                engine.forget_certificates(other.unseen_since_ms or 0.0)
                 for stored in engine.sessions_unseen_since(other.unseen_since_ms or 0.0):
                     if not self.holds(stored.id):
                         engine.forget_session(stored.id, _session_instance(Identity(stored.principal, stored.id)))

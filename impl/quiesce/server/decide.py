@@ -29,6 +29,7 @@ from quiesce.commits import (
 )
 from quiesce.overlap import WHOLE, Touched, apply_edits, explain, overlaps
 from quiesce.server.access import Actor
+from quiesce.server.certify import certify
 from quiesce.server.engine import Engine, Head, Key
 from quiesce.values import ABSENT, Maybe, PathError, value_hash
 
@@ -91,9 +92,10 @@ _encode = msgspec.json.Encoder().encode
 def digest_of(commit: Commit) -> bytes:
     """What makes two payloads the same: a hash of the commit in this protocol's own spelling.
 
-    Its class is a remark and no part of it: a server that does not know classes has hashed the same commit without.
+    Its class and certificate are remarks and no part of it: a server that does not know them has hashed the same commit
+    without.
     """
-    plain = msgspec.structs.replace(commit, commit_class=CommitClass.EVENT)
+    plain = msgspec.structs.replace(commit, commit_class=CommitClass.EVENT, certificate="")
     return hashlib.blake2b(_encode(plain), digest_size=16).digest()
 
 
@@ -314,7 +316,8 @@ def _patch_plan(engine: Engine, actor: Actor, commit: Commit, operation: PatchDo
 
 def _write(engine: Engine, actor: Actor, commit: Commit, plans: list[_Plan], max_document_bytes: int) -> Decision:
     if not plans:
-        return Decision(Verdict(commit.local_seq, Outcome.ACCEPTED, engine.sequence))
+        certified = certify(engine, commit)
+        return Decision(Verdict(commit.local_seq, Outcome.ACCEPTED, engine.sequence, certified=certified))
     encodings = [None if plan.value is ABSENT else _encode(plan.value) for plan in plans]
     for plan, encoded in zip(plans, encodings, strict=True):
         if encoded is not None and len(encoded) > max_document_bytes:
@@ -331,4 +334,5 @@ def _write(engine: Engine, actor: Actor, commit: Commit, plans: list[_Plan], max
         head = Head(seq, plan.value, encoded, commit.commit_class, actor.holder)
         engine.write(plan.key, head, plan.touched)
         writes.append(Written(plan.key, seq, plan.base, plan.whole, encoded))
-    return Decision(Verdict(commit.local_seq, Outcome.ACCEPTED, seq), tuple(writes))
+    certified = certify(engine, commit)
+    return Decision(Verdict(commit.local_seq, Outcome.ACCEPTED, seq, certified=certified), tuple(writes))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from quiesce.commits import CommitClass, Seq, Verdict
+from quiesce.commits import Certificate, CommitClass, Seq, Verdict
 from quiesce.overlap import Touched
 from quiesce.values import Maybe
 
@@ -58,6 +58,14 @@ class Recorded:
 
     digest: bytes
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCertificate:
+    """A declared surface. ``beyond``: the place that a commit touched outside it, which ended it for good."""
+
+    certificate: Certificate
+    beyond: str | None
 
 
 class StorageFailed(RuntimeError):
@@ -137,6 +145,26 @@ class Engine(Protocol):
 
     def record(self, session: str, digest: bytes, verdict: Verdict) -> None:
         """Store a verdict."""
+        ...
+
+    def certificate(self, name: str) -> StoredCertificate | None:
+        """A declared surface by its name."""
+        ...
+
+    def declare(self, certificate: Certificate, wall_ms: float) -> None:
+        """Store a declared surface, seen now. It is over at once if one of the same action and code is."""
+        ...
+
+    def end_certificate(self, certificate: Certificate, beyond: str) -> None:
+        """A commit went beyond it: all declarations of that action and code are over."""
+        ...
+
+    def forget_certificates(self, wall_ms: float) -> None:
+        """Remove declarations that nobody has made since a time."""
+        ...
+
+    def certificates(self) -> tuple[int, int]:
+        """How many declarations there are, and how many of them are over."""
         ...
 
 

@@ -38,6 +38,7 @@ def _space(space: Space, now: float) -> dict[str, Any]:
         "storageFailures": space.failures,
         "sessions": {session.id: _session(session) for session in sessions},
         "commitRates": {session.id: round(session.rate.per_second(now), 3) for session in sessions},
+        "surfaces": {"declared": space.certificates[0], "exceeded": space.certificates[1]},
         "serving": _serving(space),
         "sessionReports": [report for session in sessions for report in _reports(session)],
     }

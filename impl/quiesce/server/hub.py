@@ -16,6 +16,7 @@ from quiesce.protocol import (
     VERSION,
     Bye,
     ClientMessage,
+    Declare,
     DemandSet,
     Hello,
     Malformed,
@@ -29,7 +30,7 @@ from quiesce.protocol import (
     too_deep,
 )
 from quiesce.server.access import AccessDenied, Authenticator
-from quiesce.server.batch import CommitJob, ForgetJob, OpenJob, SeenJob, WatchJob
+from quiesce.server.batch import CommitJob, DeclareJob, ForgetJob, OpenJob, SeenJob, WatchJob
 from quiesce.server.engine import Engine
 from quiesce.server.limits import Bucket
 from quiesce.server.session import Connection, FiledReport, ServerSession
@@ -314,6 +315,8 @@ class Hub:
             self._watch(connection, session, space, message)
         elif isinstance(message, SessionReport):
             self._report(session, message)
+        elif isinstance(message, Declare):
+            self._declare(connection, space, message)
         elif isinstance(message, Serve | ServeEnd | DemandSet):
             self._serving(connection, session, space, message)
         elif isinstance(message, Bye):
@@ -391,6 +394,16 @@ class Hub:
             )
             return
         space.add(WatchJob(session, connection, message.request, message.watches, message.have, replace))
+
+    def _declare(self, connection: Connection, space: Space, message: Declare) -> None:
+        declared, limit = message.certificate, self.surroundings.limits.surface_places
+        names = (declared.action, declared.implementation, declared.runtime)
+        places = (*declared.reads, *declared.writes)
+        if len(places) > limit or any(len(name) > 500 for name in (*names, *(place.id for place in places))):
+            text = f"a declared surface has at most {limit} places and names of at most 500 characters: declare less"
+            self._problem(connection, Problem("surface-too-large", text))
+            return
+        space.add(DeclareJob(declared))
 
     def _serving(
         self, connection: Connection, session: ServerSession, space: Space, message: Serve | ServeEnd | DemandSet

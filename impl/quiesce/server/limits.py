@@ -50,6 +50,8 @@ class Limits:
     """Derivations that one session may demand, or a runtime serve."""
     lease_ms: float = 15_000
     """How long a serving runtime's lease lasts after it was renewed."""
+    surface_places: int = 1_000
+    """Places of one declared surface."""
     reports: int = 64
     """Breaker reports kept for one session."""
 

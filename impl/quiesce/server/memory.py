@@ -6,9 +6,9 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from quiesce.commits import Seq, Verdict
+from quiesce.commits import Certificate, Seq, Verdict
 from quiesce.overlap import Touched
-from quiesce.server.engine import Head, Key, Recorded, Retention, StoredSession
+from quiesce.server.engine import Head, Key, Recorded, Retention, StoredCertificate, StoredSession
 from quiesce.values import ABSENT
 
 _NEVER = Head(0, ABSENT, None)
@@ -22,6 +22,9 @@ class _State:
     sessions: dict[str, StoredSession] = field(default_factory=dict[str, StoredSession])
     verdicts: dict[str, dict[int, Recorded]] = field(default_factory=dict[str, "dict[int, Recorded]"])
     last: dict[str, int] = field(default_factory=dict[str, int])
+    certificates: dict[str, tuple[StoredCertificate, float]] = field(
+        default_factory=dict[str, "tuple[StoredCertificate, float]"]
+    )
 
 
 class MemoryEngine:
@@ -49,6 +52,7 @@ class MemoryEngine:
             dict(state.sessions),
             {session: dict(verdicts) for session, verdicts in state.verdicts.items()},
             copy.copy(state.last),
+            dict(state.certificates),
         )
 
     def commit(self) -> None:
@@ -132,3 +136,39 @@ class MemoryEngine:
         self._state.last[session] = max(self._state.last.get(session, 0), verdict.local_seq)
         while len(verdicts) > self._retention.verdicts:
             del verdicts[next(iter(verdicts))]
+
+    def certificate(self, name: str) -> StoredCertificate | None:
+        """A declared surface by its name."""
+        found = self._state.certificates.get(name)
+        return None if found is None else found[0]
+
+    def declare(self, certificate: Certificate, wall_ms: float) -> None:
+        """Store a declared surface, seen now."""
+        alike = (stored.beyond for stored, _ in self._state.certificates.values() if _alike(stored, certificate))
+        beyond = next((place for place in alike if place is not None), None)
+        self._state.certificates[certificate.name] = StoredCertificate(certificate, beyond), wall_ms
+
+    def end_certificate(self, certificate: Certificate, beyond: str) -> None:
+        """All declarations of that action and code are over."""
+        for name, (stored, seen_ms) in list(self._state.certificates.items()):
+            if _alike(stored, certificate):
+                self._state.certificates[name] = StoredCertificate(stored.certificate, beyond), seen_ms
+
+    def forget_certificates(self, wall_ms: float) -> None:
+        """Remove declarations that nobody has made since a time."""
+        kept = {name: held for name, held in self._state.certificates.items() if held[1] >= wall_ms}
+        self._state.certificates = kept
+
+    def certificates(self) -> tuple[int, int]:
+        """How many declarations there are, and how many of them are over."""
+        held = [stored for stored, _ in self._state.certificates.values()]
+        return len(held), sum(stored.beyond is not None for stored in held)
+
+
+def _alike(stored: StoredCertificate, certificate: Certificate) -> bool:
+    one = stored.certificate
+    return (one.action, one.implementation, one.runtime) == (
+        certificate.action,
+        certificate.implementation,
+        certificate.runtime,
+    )

@@ -42,6 +42,8 @@ class Space:
         self.idle_since = surroundings.clock()
         self._open_engine = open_engine
         self._engine: Engine | None = None
+        self.certificates = (0, 0)
+        """Declared surfaces, and how many of them were exceeded and are over."""
         self._jobs: deque[Job] = deque()
         self._running = False
         self.windows = Windows(surroundings)
@@ -137,6 +139,8 @@ class Space:
             self._fail(batch, results.failure)
             return
         self.seq = results.seq
+        if results.certificates is not None:
+            self.certificates = results.certificates
         for job, opened in zip(batch.opens, results.opened, strict=True):
             self._attach(job, opened)
         frames = Frames(results.heads, results.seq)

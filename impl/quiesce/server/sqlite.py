@@ -18,12 +18,12 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
-from quiesce.commits import CommitClass, Seq, Verdict
+from quiesce.commits import Certificate, CommitClass, Seq, Verdict
 from quiesce.overlap import WHOLE, Touched
-from quiesce.server.engine import Head, Key, Recorded, Retention, StorageFailed, StoredSession
+from quiesce.server.engine import Head, Key, Recorded, Retention, StorageFailed, StoredCertificate, StoredSession
 from quiesce.values import ABSENT
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
 """FULL: durable before acknowledged. NORMAL: the last commits may be lost when the machine (not the process)
@@ -56,7 +56,15 @@ ALTER TABLE document ADD COLUMN commit_class TEXT NOT NULL DEFAULT 'event';
 ALTER TABLE document ADD COLUMN holder TEXT NOT NULL DEFAULT '';
 """
 
-_MIGRATIONS: Final[dict[int, str]] = {0: _SCHEMA, 1: _COMMIT_CLASS}
+_CERTIFICATES: Final = """
+CREATE TABLE certificate (
+    name TEXT PRIMARY KEY, action TEXT NOT NULL, implementation TEXT NOT NULL, runtime TEXT NOT NULL,
+    body BLOB NOT NULL, beyond TEXT, seen_ms REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX certificate_by_action ON certificate (action, implementation, runtime);
+"""
+
+_MIGRATIONS: Final[dict[int, str]] = {0: _SCHEMA, 1: _COMMIT_CLASS, 2: _CERTIFICATES}
 """From each version, what makes the next. Version 0 is an empty database."""
 
 
@@ -113,6 +121,7 @@ _encode = msgspec.json.Encoder().encode
 _decode_value = msgspec.json.Decoder().decode
 _touched_decoder = msgspec.json.Decoder(Touched)
 _verdict_decoder = msgspec.json.Decoder(Verdict)
+_certificate_decoder = msgspec.json.Decoder(Certificate)
 
 
 class SqliteEngine:
@@ -374,6 +383,41 @@ class SqliteEngine:
                 "DELETE FROM verdict WHERE session = ? AND local_seq <= ?",
                 (session, local - self._retention.verdicts),
             )
+
+    def certificate(self, name: str) -> StoredCertificate | None:
+        """A declared surface by its name."""
+        row = self._row("SELECT body, beyond FROM certificate WHERE name = ?", (name,))
+        return None if row is None else StoredCertificate(_certificate_decoder.decode(row[0]), row[1])
+
+    def declare(self, certificate: Certificate, wall_ms: float) -> None:
+        """Store a declared surface, seen now. It is over at once if one of the same action and code is."""
+        alike = (certificate.action, certificate.implementation, certificate.runtime)
+        over = self._row(
+            "SELECT beyond FROM certificate WHERE action = ? AND implementation = ? AND runtime = ? "
+            "AND beyond IS NOT NULL LIMIT 1",
+            alike,
+        )
+        self._guarded(
+            "INSERT OR REPLACE INTO certificate (name, action, implementation, runtime, body, beyond, seen_ms) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (certificate.name, *alike, _encode(certificate), None if over is None else over[0], wall_ms),
+        )
+
+    def end_certificate(self, certificate: Certificate, beyond: str) -> None:
+        """A commit went beyond it: all declarations of that action and code are over."""
+        self._guarded(
+            "UPDATE certificate SET beyond = ? WHERE action = ? AND implementation = ? AND runtime = ?",
+            (beyond, certificate.action, certificate.implementation, certificate.runtime),
+        )
+
+    def forget_certificates(self, wall_ms: float) -> None:
+        """Remove declarations that nobody has made since a time."""
+        self._guarded("DELETE FROM certificate WHERE seen_ms < ?", (wall_ms,))
+
+    def certificates(self) -> tuple[int, int]:
+        """How many declarations there are, and how many of them are over."""
+        row = self._row("SELECT count(*), count(beyond) FROM certificate", ())
+        return int(row[0]), int(row[1])
 
 
 def _session(row: Iterable[Any]) -> StoredSession:

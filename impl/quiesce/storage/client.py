@@ -16,13 +16,14 @@ from enum import StrEnum
 from typing import Literal
 
 from quiesce.address import Identity
-from quiesce.commits import Document, Verdict
+from quiesce.commits import Certificate, Document, Verdict
 from quiesce.counts import Counts
 from quiesce.protocol import (
     CAPABILITIES,
     Acting,
     Bye,
     ClientMessage,
+    Declare,
     Demanded,
     DemandSet,
     Hello,
@@ -127,6 +128,7 @@ class Client:
         self._acting = acting
         self.demands: Callable[[], tuple[str, ...]] = lambda: ()
         """What this session needs of what is served; asked when it is to be said."""
+        self._declared: dict[str, Certificate] = {}
         self._demands_told: tuple[str, ...] | None = ()
         self._log = counts.logger("client")
         self._used = ""
@@ -180,6 +182,18 @@ class Client:
             return False
         self._send(SessionReport(event, action, document, reason, renewals, held_ms))
         return True
+
+    def declare(self, certificate: Certificate) -> str:
+        """Tell the server all that an action touches; said again after every reconnect. The name for its commits."""
+        if certificate.name not in self._declared:
+            self._declared[certificate.name] = certificate
+            if self.phase in (Phase.LIVE, Phase.RESTORING):
+                self._declare(certificate)
+        return certificate.name
+
+    def _declare(self, certificate: Certificate) -> None:
+        if "surfaceCheckV1" in self.server_capabilities:
+            self._send(Declare(certificate))
 
     def demands_changed(self) -> None:
         """``demands`` may answer otherwise now: say so with the next message, and again after every reconnect."""
@@ -310,6 +324,8 @@ class Client:
         self.server_capabilities = frozenset(welcome.capabilities)
         self.replica.holder = welcome.holder
         self.replica.welcome(self._identity(welcome), welcome.decided, welcome.session)
+        for certificate in self._declared.values():
+            self._declare(certificate)
         for layer in self.replica.layers:
             if layer.verdict is None:
                 self._queue(layer)

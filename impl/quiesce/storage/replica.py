@@ -156,6 +156,7 @@ class Replica:
             tuple(operation(document, overlay) for document, overlay in overlays.items()),
             transaction.preconditions,
             transaction.commit_class,
+            transaction.certificate,
         )
         handle.local_seq = commit.local_seq
         layer = Layer(commit, handle, overlays, rests_on)

@@ -157,6 +157,8 @@ class Transaction:
         self.source_action = source_action
         """The action that this transaction runs for; compared by identity, never by name."""
         self.commit_class = CommitClass.EVENT
+        self.certificate = ""
+        """The name of its action's declared surface, if it has one."""
         self.handle: CommitHandle | None = None
         self._replica = replica
         self._snapshot: dict[Document, Maybe] = {}

@@ -230,3 +230,15 @@ def test_documents_of_a_prefix_are_followed_without_being_asked_for(world: ApiWo
     source = OnDemand(narrow(world).client, [Watch("card/", prefix=True), Watch("title")])
     followed = [source.follows(Document(name)) for name in ("card/1", "cards", "title", "titles")]
     assert followed == [True, False, True, False]
+
+
+def test_while_one_waits_for_a_load_others_run(world: ApiWorld) -> None:
+    alice, shown = narrow(world, "alice", Watch("here")), list[Any]()
+    here, title = alice.session.cell("here", default=0), alice.session.cell("title")
+    alice.session.effect(name="waits")(lambda: shown.append(title.get()))
+    alice.session.effect(name="runs")(lambda: shown.append(here.get()))
+    derive(alice)
+    alice.run()
+    here.set(1)
+    alice.run()
+    assert shown == [0, 1]

@@ -19,7 +19,7 @@ from quiesce_model.scheduler import Commit
 from .lines import Line
 from .mapping import Did, Part, Saw
 from .moments import Time
-from .runtime import HANDLER, Kind, Runtime, Session, left, mapping, moment, text, units
+from .runtime import HANDLER, UNITS_PER_MS, Kind, Runtime, Session, left, mapping, moment, text, units
 from .search import MOST_ALIVE, Search
 from .target import Reading
 
@@ -107,6 +107,7 @@ class Nodes:
     """The target ``--mapping node``."""
 
     name = "node"
+    unit = 1 / UNITS_PER_MS
 
     def __init__(self, most_alive: int = MOST_ALIVE) -> None:
         self.most_alive = most_alive

@@ -16,7 +16,7 @@ from quiesce_model.breaker import Breaker
 from .lines import Line
 from .mapping import Did, Part, Saw
 from .moments import Time
-from .runtime import HANDLER, Kind, Runtime, Session, left, mapping, moment, number, text, units
+from .runtime import HANDLER, UNITS_PER_MS, Kind, Runtime, Session, left, mapping, moment, number, text, units
 from .search import MOST_ALIVE, Search
 from .target import Reading
 
@@ -63,6 +63,7 @@ class Pairs:
     """The target ``--mapping pair``."""
 
     name = "pair"
+    unit = 1 / UNITS_PER_MS
 
     def __init__(self, in_flight: int = IN_FLIGHT, most_alive: int = MOST_ALIVE) -> None:
         self.in_flight = in_flight

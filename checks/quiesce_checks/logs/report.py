@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quiesce_model.language.machine import ActionInfo, Machine, Step, all_marked, layout, leaves
+from quiesce_model.language.machine import ActionInfo, Machine, Step, all_marked, is_timed, layout, leaves
 
 from ..machines import short_name, shown
 from ..relation.errors import ModelError
@@ -56,7 +56,7 @@ def validation_lines(found: Validation, page: Page, name: str, sentences: Senten
     if failed:
         worst = next((one for one in failed if one.outcome is found.outcome), failed[0])
         if worst.failure is not None:
-            lines += ["", *failure_lines(worst, worst.failure, found.log, page, sentences)]
+            lines += ["", *failure_lines(worst, worst.failure, found, page, sentences)]
         if len(failed) > 1:
             named = [f"{one.key} (line {one.failure.line.number if one.failure else '?'})" for one in failed]
             lines += ["", *hang(f"  {len(failed)} in all: ", series(named[:MOST_FAILED], page.width - 12))]
@@ -96,13 +96,14 @@ def verdict(found: Validation) -> list[str]:
     return [said, *([torn] if torn else [])]
 
 
-def failure_lines(one: Judged, failure: Failure, log: str, page: Page, sentences: Sentences) -> list[str]:
-    machine = one.machine
+def failure_lines(one: Judged, failure: Failure, found: Validation, page: Page, sentences: Sentences) -> list[str]:
+    machine, log = one.machine, found.log
     about = f" of {one.key}" if one.key else ""
     what = "REFUSED" if one.outcome is Outcome.VIOLATED else "NOT EXPLAINED"
     lines = [page.tone(f"{what}  {log}:{failure.line.number}  is no step of {short_name(type(machine))}{about}", "bad")]
     constants = [f"{name}={shown(value)}" for name, value in machine.constants_.items()]
-    lines += hang("  with ", series(constants, page.width - 7)) if constants else []
+    timed = [f"a unit of time is {found.unit:g} ms"] if is_timed(machine) else []
+    lines += hang("  with ", series([*constants, *timed], page.width - 7)) if constants or timed else []
     if failure.last is not None:
         lines += hang(f"  last matched  {failure.last.number}: ", words(failure.last.short, page.width - 22))
     else:
@@ -242,6 +243,7 @@ def validation_data(found: Validation, name: str, exit: int) -> dict[str, Any]:
     return {
         "log": found.log,
         "against": name,
+        "unit": found.unit,
         "outcome": found.outcome.value,
         "why": verdict(found)[0],
         "lines": found.lines,

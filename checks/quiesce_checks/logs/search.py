@@ -32,6 +32,9 @@ MOST_MOMENTS = 256
 REMEMBERED = 20_000
 """Of how many states it is remembered what a step comes to."""
 
+MOST_STEPS = 1_000
+"""Of how many steps that is remembered: arguments may be as many as there are lines."""
+
 
 class TooMany(Exception):
     """More states alive than the search may hold."""
@@ -157,6 +160,8 @@ class Search:
             key = (did.action, did.args)
             found = self._steps.get(key)
             if found is None:
+                if len(self._steps) >= MOST_STEPS:
+                    self._steps.clear()
                 found = self._steps[key] = self.steps(did)
             return found
         except TypeError:  # an argument that cannot be hashed is no value of a parameter
@@ -166,6 +171,8 @@ class Search:
         """What a step comes to, None if there is none."""
         known = self._known.get(step)
         if known is None:
+            if len(self._known) >= MOST_STEPS:
+                self._known.clear()
             known = self._known[step] = {}
         elif whole in known:
             return known[whole]

@@ -40,6 +40,11 @@ class Target(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def unit(self) -> float:
+        """How many ms a unit of the model's time is."""
+        ...
+
     def read(self, line: Line) -> Iterable[Reading]:
         """What a line says of each machine that it is about. Raises :class:`Problem` for a line that it does not
         understand."""
@@ -57,6 +62,7 @@ class Mapped:
         self.machine = machine
         self.mapping = mapping
         self.name = name
+        self.unit = mapping.unit
         self.most_alive = most_alive
         self.time_of = Time(machine)
         self.parameters = {

@@ -49,9 +49,11 @@ class Judged:
 
 @dataclass
 class Validation:
-    """What came of a log: ``lines`` read, of which ``torn`` (if not 0) was cut off, and each machine it was about."""
+    """What came of a log: ``lines`` read, of which ``torn`` (if not 0) was cut off, and each machine it was about.
+    ``unit`` is how many ms a unit of the models' time is."""
 
     log: str
+    unit: float
     lines: int = 0
     torn: int = 0
     judged: list[Judged] = field(default_factory=list[Judged])
@@ -93,7 +95,7 @@ class Live:
 def validate(log: Log, target: Target, watcher: Callable[[int], None] | None = None) -> Validation:
     """Judge a log. Raises :class:`Problem`, with the line, for what cannot be read."""
     started = perf_counter()
-    found = Validation(log.name)
+    found = Validation(log.name, target.unit)
     live: dict[str, Live] = {}
     for line in log:
         try:

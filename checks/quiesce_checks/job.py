@@ -14,6 +14,7 @@ from typing import Any
 from quiesce_model.language.machine import Machine, PropertyInfo, all_marked
 from quiesce_model.language.outcome import Misuse
 
+from .exploring import Ways, exploration
 from .lockstep.find import Source
 from .machines import Scope, instance
 from .problems import MissingExtra, Problem, of_model, unknown
@@ -48,7 +49,7 @@ class Limit:
 class Job:
     """``properties`` None means all that the engine can judge. ``k`` None lets induction try upward. ``rules`` are
     those that an ablation switches off, one at a time: all of the machine's, if none are given. ``pairing`` and
-    ``tick`` (in ms) are what lockstep walks; ``scope`` is then the pairing's."""
+    ``tick`` (in ms) are what lockstep walks; ``scope`` is then the pairing's. ``ways`` are of an exploration."""
 
     machine: type[Machine]
     engine: Engine
@@ -64,6 +65,7 @@ class Job:
     limit: Limit = field(default_factory=Limit)
     pairing: Source | None = None
     tick: int | None = None
+    ways: Ways = field(default_factory=Ways)
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,7 @@ def explored(job: Job, machine: Machine, watcher: Watcher | None) -> Answer:
     module = engine("explore", "exploring", "llvmlite")
     limit = job.limit
     limits = module.Limits(states=limit.states, seconds=limit.seconds, memory=limit.bytes)
-    try:
-        found = module.explore(machine, job.properties, limits=limits, progress=watcher)
-    except ValueError as error:  # what exploration does not decide, or numbers that are too wide
-        raise Problem(str(error)) from None
+    found = exploration(machine, job.properties, job.ways, limits=limits, progress=watcher)
     statistics = replace(found.statistics, actions=found.by_name)
     return Answer(tuple(found.verdicts), statistics)
 

@@ -44,8 +44,8 @@ class Problem(Exception):
 class MissingExtra(Problem):
     """A part of the tool that a bare install leaves out."""
 
-    def __init__(self, what: str, package: str) -> None:
-        super().__init__(f"{what} needs {package}, which is not installed", remedy="pip install 'quiesce[check]'")
+    def __init__(self, what: str, package: str, extra: str = "check") -> None:
+        super().__init__(f"{what} needs {package}, which is not installed", remedy=f"pip install 'quiesce[{extra}]'")
 
 
 def unknown(kind: str, name: str, owner: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""``quiesce explore`` in other ways: two threads, files, checkpoints."""
+"""``quiesce explore`` in other ways: threads, processes, files, checkpoints."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from lamps import project
 
 from quiesce_checks.cli import run
+from quiesce_checks.engines import ways
+from quiesce_checks.engines.processes import Processes
+from quiesce_checks.engines.transport import Lost, Report
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +27,16 @@ def said(words: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    "words", ["--threads 2", "--threads auto", "--spill .", "--spill . --memory 1M", "--checkpoints . --every 0"]
+    "words",
+    [
+        "--threads 2",
+        "--threads auto",
+        "--processes 2",
+        "--spill .",
+        "--spill . --memory 1M",
+        "--checkpoints . --every 0",
+        "--checkpoints . --every 0 --threads 3",
+    ],
 )
 def test_other_ways_say_the_same(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(words, capsys) == said("", capsys)
@@ -33,7 +45,10 @@ def test_other_ways_say_the_same(words: str, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ("--threads 3", "--threads is 1, 2 or auto, not '3'"),
+        ("--threads 0", "--threads is a whole number from 1, or auto, not '0'"),
+        ("--processes 0", "invalid value for '--processes'"),
+        ("--threads 2 --processes 2", "threads and processes are different ways to part a search: choose one of them"),
+        ("--threads 2 --spill .", "a search goes on in files on one thread only: leave out one of spill and threads"),
         ("--spill nowhere", "invalid value for '--spill'"),
         ("--resume", "--resume needs --checkpoints DIR"),
         ("--checkpoints . --resume", "there is no checkpoint in .: leave out resume to begin anew"),
@@ -45,7 +60,29 @@ def test_a_mistake_is_one_sentence(words: str, text: str, capsys: pytest.Capture
     assert capsys.readouterr().err.startswith(text)
 
 
-def test_a_search_is_resumed(capsys: pytest.CaptureFixture[str]) -> None:
-    stopped = said("--checkpoints . --every 0 --limit-states 100", capsys)
+@pytest.mark.parametrize("way", ["", "--threads 2"])
+def test_a_search_is_resumed(way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    stopped = said(f"--checkpoints . --every 0 --limit-states 100 {way}", capsys)
     assert stopped["outcomes"]["few_on"] == "inconclusive"  # type: ignore[index]
-    assert said("--checkpoints . --resume", capsys) == said("", capsys)
+    assert said(f"--checkpoints . --resume {way}", capsys) == said("", capsys)
+
+
+def test_without_ray_there_is_no_cluster(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(ways, "find_spec", lambda name: None)
+    assert run(["explore", "lamp.py:Lamp", "--cluster", "auto"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("a search on a cluster needs ray, which is not installed")
+    assert "pip install 'quiesce[cluster]'" in said
+
+
+def test_owners_lost_again_and_again_leave_it_inconclusive(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lost(self: Processes, level: int) -> list[Report]:
+        raise Lost("the process of owner 1 was ended by signal 9 (SIGKILL)")
+
+    monkeypatch.setattr(Processes, "exchange", lost)
+    assert run(["explore", "lamp.py:Lamp", "-s", "lamps=6", "--processes", "2", "--checkpoints", "."]) == 3
+    assert capsys.readouterr().err.startswith(
+        "the search was given up, since owners of states were lost again and again"
+    )

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from explored_alike import alike, random_machine, told
+from explored_at_random import at_random
 from explored_lost import Once
 from explored_machines import Cells, Counter, Lamps, Overflow
 from explored_yardstick import SCOPES, yardstick
@@ -54,10 +55,23 @@ def test_processes_find_what_the_plain_search_does(machine: Machine, count: int)
     assert alike(relation(machine), PLAIN, {**TWO, "processes": count}, deadlock=True)
 
 
-def test_traces_are_confirmed_by_the_machine() -> None:
-    machine = random_machine(3)
+@pytest.mark.parametrize("seed", [3])
+def test_random_machines_are_searched_alike_and_traces_confirmed(seed: int) -> None:
+    machine = random_machine(seed)
     limits = Limits(depth=5)
     assert told(explore(machine, limits=limits, **TWO)) == told(explore(machine, limits=limits, **PLAIN))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_relations_are_searched_alike(seed: int) -> None:
+    assert alike(at_random(seed), PLAIN, {**TWO, "processes": 2 + seed}, deadlock=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4, 80))
+def test_many_more_are_searched_alike(seed: int) -> None:
+    test_random_machines_are_searched_alike_and_traces_confirmed(seed)
+    assert alike(at_random(seed), PLAIN, {**TWO, "processes": 2 + seed % 3}, deadlock=True)
 
 
 def test_the_published_counts_and_who_searched(started: list[Processes]) -> None:

@@ -9,7 +9,8 @@ import pytest
 from lamps import SUITE, project
 
 from quiesce_checks.exits import Exit
-from quiesce_checks.job import Answer, Engine, Job, Limit, Watcher
+from quiesce_checks.exploring import Ways
+from quiesce_checks.job import Answer, Engine, Job, Limit, Watcher, run
 from quiesce_checks.judge import Judgement, run_check, summary
 from quiesce_checks.machines import find_machine, instance
 from quiesce_checks.problems import Problem
@@ -65,6 +66,58 @@ limit = { states = 100, seconds = 1.5, memory = "2G" }
     assert (check.expect, check.tier, check.line) == (Outcome.PROVED, "full", 4)
 
 
+def test_an_entry_says_how_a_scope_is_searched(folder: Path):
+    (folder / "specs" / "room").mkdir()
+    check = entries(folder, HEAD + "threads = 'auto'\ncheckpoints = 'saved'\n")["x"]
+    saved = folder / "specs" / "saved" / "lamp" / "x"
+    assert check.job.ways == Ways(threads="auto", checkpoints=saved, resume="if there is")
+    assert entries(folder, HEAD + "processes = 3\n")["x"].job.ways == Ways(processes=3)
+    assert entries(folder, HEAD + "spill = true\n")["x"].job.ways == Ways(spill=True)
+    assert entries(folder, HEAD + "spill = 'room'\n")["x"].job.ways == Ways(spill=folder / "specs" / "room")
+
+
+@pytest.mark.parametrize(
+    "way", ["threads = 2", "processes = 2", "spill = true\nlimit = { memory = '1M' }", "checkpoints = 'saved'"]
+)
+def test_each_way_of_searching_says_the_same(folder: Path, way: str):
+    asked = "scope = { lamps = 6, most = 6 }\n"
+    plain, other = (run_check(entries(folder, HEAD + asked + text)["x"], run) for text in ("", way + "\n"))
+    counts = [(r.statistics.distinct, r.statistics.generated) for r in (plain, other) if r.statistics is not None]
+    assert counts[0] == counts[1]
+    assert [item.verdict.outcome for item in plain.judged] == [item.verdict.outcome for item in other.judged]
+
+
+def test_an_entry_that_was_interrupted_goes_on_and_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = HEAD + "scope = { lamps = 6, most = 6 }\ncheckpoints = 'saved'\n"
+    saved = folder / "specs" / "saved" / "lamp" / "x"
+
+    def every(text: str, watcher: Watcher | None = None) -> Answer:
+        job = entries(folder, text)["x"].job
+        return run(replace(job, ways=replace(job.ways, every=0)), watcher)
+
+    stopped = every(asked + "limit = { states = 100 }\n")
+    assert stopped.statistics is not None
+    assert not stopped.statistics.exhausted
+    assert len(list(saved.iterdir())) == 2
+    depths: list[int] = []
+    found = every(asked, lambda beat: depths.append(beat.depth))
+    assert found.statistics is not None
+    assert found.statistics.exhausted
+    assert depths[0] > 2
+    assert not saved.exists()
+
+
+def test_an_entry_does_not_go_on_from_what_was_saved_of_another_model(folder: Path):
+    asked = HEAD + "scope = { lamps = LAMPS, most = 6 }\ncheckpoints = 'saved'\n"
+    job = entries(folder, asked.replace("LAMPS", "5") + "limit = { states = 50 }\n")["x"].job
+    run(replace(job, ways=replace(job.ways, every=0)))
+    found = run(entries(folder, asked.replace("LAMPS", "6"))["x"].job)
+    plain = run(entries(folder, asked.replace("LAMPS", "6").replace("checkpoints = 'saved'\n", ""))["x"].job)
+    assert found.statistics is not None
+    assert plain.statistics is not None
+    assert found.statistics.distinct == plain.statistics.distinct
+
+
 def test_what_is_left_out_has_its_usual_value(folder: Path):
     check = entries(folder)["enough"]
     assert (check.job.engine, check.expect, check.tier, check.witness) == (
@@ -112,6 +165,10 @@ MISTAKES = [
     (HEAD + 'engine = "prove"\nsymbolic = ["moist"]\n', 5, "Lamp has no constant 'moist': did you mean 'most'?"),
     (HEAD + 'engine = "prove"\nlemmas = ["rest"]\n', 5, "Lamp has no property 'rest': did you mean 'rests'?"),
     (HEAD + "symbolic = ['most']\n", 4, "symbolic means nothing to the engine explore"),
+    (HEAD + "threads = 0\n", 4, 'threads has to be a whole number from 1, or "auto", not 0'),
+    (HEAD + "engine = 'prove'\nthreads = 2\n", 5, "threads means nothing to the engine prove"),
+    (HEAD + "spill = 'nowhere'\n", 4, "spill has to be a folder that is there, not 'nowhere'"),
+    (HEAD + "checkpoints = true\n", 4, "checkpoints has to be a folder, not True"),
     (HEAD + "depth = 3\n", 4, "depth means nothing to the engine explore"),
     (HEAD + "engine = 'prove'\nk = 0\n", 5, "k has to be a whole number from 1, not 0"),
     (HEAD + "engine = 'prove'\nk = true\n", 5, "k has to be a whole number from 1, not True"),

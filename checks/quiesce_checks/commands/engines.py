@@ -9,10 +9,11 @@ import click
 
 from quiesce_model.language.machine import Machine
 
-from .. import exploring
 from ..exits import OF_OUTCOME, Exit, worst
-from ..job import Answer, Engine, Job, Limit, Runner, check_rules, run
+from ..exploring import Ways
+from ..job import Answer, Engine, Job, Limit, check_rules, run
 from ..machines import short_name, shown
+from ..problems import Problem
 from ..report.data import statistics_data, verdict_data
 from ..report.verdicts import Group, group_lines, line_of, statistics_lines
 from ..suite import memory_size
@@ -38,7 +39,9 @@ from .traces import Look, save_traces, tell_traces
 @click.option("--limit-states", type=click.IntRange(1), help="Stop when so many states are kept.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after so many seconds.")
 @click.option("--memory", type=memory_size, metavar="SIZE", help="Stop before more is used than this: 500M, 2G.")
-@click.option("--threads", type=threads, default="1", show_default=True, metavar="1|2|auto", help="How many threads.")
+@click.option("--threads", type=threads, default="1", show_default=True, metavar="N|auto", help="How many threads.")
+@click.option("--processes", type=click.IntRange(1), metavar="N", help="Part the states between N processes.")
+@click.option("--cluster", metavar="auto|HOST:PORT", help="Part the states between the machines of a Ray cluster.")
 @click.option("--spill", type=folder, metavar="DIR", help="Go on in files in this folder where memory is used up.")
 @click.option("--checkpoints", type=folder, metavar="DIR", help="Save the search in this folder now and then.")
 @click.option("--every", type=click.FloatRange(0), default=60, show_default=True, help="Seconds between checkpoints.")
@@ -52,6 +55,8 @@ def explore(
     seconds: float | None,
     memory: int | None,
     threads: Any,
+    processes: int | None,
+    cluster: str | None,
     spill: Path | None,
     checkpoints: Path | None,
     every: float,
@@ -62,9 +67,11 @@ def explore(
 
     MACHINE is package.module:Class, path/to/file.py:Class or the short name of a shipped model. A violated
     property comes with a shortest trace."""
-    ways = exploring.Ways(threads, spill, checkpoints, every, resume)
-    job = Job(machine, Engine.EXPLORE, limit=Limit(limit_states, seconds, memory), **question(asked))
-    return answer(job, **view(asked), runner=exploring.runner(ways, run))
+    if resume and checkpoints is None:
+        raise Problem("--resume needs --checkpoints DIR: the folder that the search was saved to")
+    ways = Ways(threads, processes, cluster, spill, checkpoints, every, resume)
+    limit = Limit(limit_states, seconds, memory)
+    return answer(Job(machine, Engine.EXPLORE, limit=limit, ways=ways, **question(asked)), **view(asked))
 
 
 @click.command()
@@ -150,13 +157,13 @@ def view(asked: dict[str, Any]) -> dict[str, Any]:
     return {"look": look, "traces": asked["traces"], "as_json": asked["as_json"]}
 
 
-def answer(job: Job, look: Look, traces: Path, as_json: bool, runner: Runner | None = None) -> Exit:
+def answer(job: Job, look: Look, traces: Path, as_json: bool) -> Exit:
     """Ask, save the traces, and print what came out."""
     check_rules(job)
     progress = Progress()
     with interruptible() as interruption:
         try:
-            found = (runner or run)(job, progress)
+            found = run(job, progress)
         finally:
             progress.clear()
     saved = save_traces(found.verdicts, traces)

@@ -53,12 +53,12 @@ def flat(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 def threads(text: str) -> int | str:
-    """``1``, ``2`` or ``auto``."""
-    if text in ("1", "2"):
+    """A number from 1, or ``auto``."""
+    if text.isdecimal() and int(text) > 0:
         return int(text)
     if text == "auto":
         return text
-    raise Problem(f"--threads is 1, 2 or auto, not '{text}'")
+    raise Problem(f"--threads is a whole number from 1, or auto, not '{text}'")
 
 
 folder = click.Path(path_type=Path, file_okay=False, exists=True)

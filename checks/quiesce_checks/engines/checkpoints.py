@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -75,6 +76,13 @@ class Checkpoints:
         self.written += 1
         self.last = monotonic()
         return path
+
+    def clear(self) -> None:
+        """Remove all checkpoints, and the folder if nothing else is in it."""
+        for path in (*self.files(), *self.folder.glob("*.owner-*"), *self.folder.glob("*.part")):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
 
     def files(self) -> list[Path]:
         """The newest first."""

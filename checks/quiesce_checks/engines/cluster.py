@@ -74,7 +74,9 @@ class Cluster:
             self.disconnect()
             raise Unreachable(f"the cluster at {address} has no processors: start a node with some")
         self.owners = min(owners or total, OWNERS)
-        self.places = [list(Counter(machines).elements())[number % total] for number in range(self.owners)]
+        self.places: list[str] = []
+        for _ in range(self.owners):
+            self.places.append(self.emptiest(machines))
         self.actors: list[Any] = []
         nodes = len(set(self.places))
         self.name = f"{self.owners} actors on {nodes} machine{'s' * (nodes > 1)}"

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import thread_time
+from time import process_time, thread_time
 from typing import Any
 
 import numpy as np
@@ -183,6 +183,10 @@ class Owner(Room):
         moves = self.plan.moves
         first = np.where((self.first_level == 0) & (self.taken > 0), level, self.first_level)
         return Tally(tuple(self.taken[:moves].tolist()), tuple(first[:moves].tolist()))
+
+    def used(self) -> float:
+        """Processor's seconds of the whole process that the owner is in."""
+        return process_time()
 
     def look(self, index: int) -> Seen:
         """One of its states."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 
 from quiesce_model.language.machine import Machine
 
+from .exploring import Ways
 from .job import Engine, Job, Limit, check_names, check_rules
 from .lockstep.find import Source, find_pairing
 from .machines import find_machine, instance
@@ -77,11 +78,15 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "depth": ("a whole number from 1", lambda value: is_count(value)),
     "pairing": ("a text", lambda value: isinstance(value, str)),
     "tick": ("a whole number from 1, in ms", lambda value: is_count(value)),
+    "threads": ('a whole number from 1, or "auto"', lambda value: is_count(value) or value == "auto"),
+    "processes": ("a whole number from 1", lambda value: is_count(value)),
+    "spill": ("true, or a folder", lambda value: value is True or is_path(value)),
+    "checkpoints": ("a folder", lambda value: is_path(value)),
     "limit": ("a table of states, seconds, memory", lambda value: is_table(value)),
 }
 
 OF_ENGINE: Mapping[Engine, tuple[str, ...]] = {
-    Engine.EXPLORE: (),
+    Engine.EXPLORE: ("threads", "processes", "spill", "checkpoints"),
     Engine.PROVE: ("symbolic", "k", "lemmas", "without_assumptions"),
     Engine.BMC: ("symbolic", "depth", "without_assumptions"),
     Engine.BRIDGE: ("symbolic",),
@@ -108,6 +113,10 @@ def is_table(value: Any) -> bool:
 
 def is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in cast(list[Any], value))
+
+
+def is_path(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def is_count(value: Any) -> bool:
@@ -200,7 +209,10 @@ def read_check(
         limit=read_limit(entry.get("limit", {}), position, lines),
         pairing=pairing,
         tick=entry.get("tick"),
+        ways=read_ways(entry, lines.file),
     )
+    if isinstance(job.ways.spill, Path) and not job.ways.spill.is_dir():
+        raise lines.problem(f"spill has to be a folder that is there, not {entry['spill']!r}", position, "spill")
     expect = Outcome(entry.get("expect", USUAL.get(job_engine, Outcome.HOLDS)))
     check = Check(
         name=entry["name"],
@@ -250,6 +262,19 @@ def read_limit(data: dict[str, Any], position: int, lines: Lines) -> Limit:
     except Problem as problem:
         raise problem.at(str(lines.file), lines.of(position, "limit")) from None
     return Limit(data.get("states"), data.get("seconds"), memory)
+
+
+def read_ways(entry: dict[str, Any], file: Path) -> Ways:
+    """Folders are beside the suite. What an entry saves has a folder of its own; it is gone on from where it can be."""
+    spill: Any = entry.get("spill")
+    saved = entry.get("checkpoints")
+    return Ways(
+        threads=entry.get("threads", 1),
+        processes=entry.get("processes"),
+        spill=file.parent / spill if isinstance(spill, str) else spill,
+        checkpoints=None if saved is None else file.parent / saved / file.stem / entry["name"],
+        resume=False if saved is None else "if there is",
+    )
 
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

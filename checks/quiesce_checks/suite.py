@@ -77,6 +77,7 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "without_assumptions": ("a list of assumptions' names", lambda value: is_names(value)),
     "depth": ("a whole number from 1", lambda value: is_count(value)),
     "pairing": ("a text", lambda value: isinstance(value, str)),
+    "adapter": ("a command line", lambda value: isinstance(value, str) and value.strip() != ""),
     "tick": ("a whole number from 1, in ms", lambda value: is_count(value)),
     "threads": ('a whole number from 1, or "auto"', lambda value: is_count(value) or value == "auto"),
     "processes": ("a whole number from 1", lambda value: is_count(value)),
@@ -91,7 +92,7 @@ OF_ENGINE: Mapping[Engine, tuple[str, ...]] = {
     Engine.BMC: ("symbolic", "depth", "without_assumptions"),
     Engine.BRIDGE: ("symbolic",),
     Engine.ABLATE: ("rules",),
-    Engine.LOCKSTEP: ("pairing", "tick"),
+    Engine.LOCKSTEP: ("pairing", "adapter", "tick"),
 }
 """Keys that only some engines take."""
 
@@ -135,7 +136,7 @@ def load_suite(file: Path, roots: Sequence[Path] = ()) -> Suite:
     except tomllib.TOMLDecodeError as error:
         said, line = toml_place(str(error))
         raise Problem(f"this is not TOML: {said}", file=str(file), line=line) from None
-    lines = Lines(file, text)
+    lines = Lines(file, text, data["machine"] if isinstance(data.get("machine"), str) else None)
     for key in data:
         if key not in ("machine", "check"):
             known = unknown("key", key, "a suite", ["machine", "check"])
@@ -187,7 +188,10 @@ def read_check(
                 raise lines.problem(f"{key} means nothing to the engine {job_engine}", position, key)
     pairing: Source | None = None
     if job_engine is Engine.LOCKSTEP:
-        pairing, machine = read_pairing(entry, position, places, lines)
+        if "adapter" in entry:
+            pairing, machine = read_adapter(entry, position, places, lines)
+        else:
+            pairing, machine = read_pairing(entry, position, places, lines)
     elif "machine" in entry:
         try:
             machine = find_machine(entry["machine"], places)
@@ -236,7 +240,8 @@ def read_pairing(
             text = f"{key} means nothing to the engine lockstep: its pairing says what is compared"
             raise lines.problem(text, position, key)
     if "pairing" not in entry:
-        raise lines.problem('an entry with the engine lockstep names its pairing: pairing = "…"', position, "engine")
+        text = 'an entry with the engine lockstep names its pairing: pairing = "…", or an adapter: adapter = "…"'
+        raise lines.problem(text, position, "engine")
     try:
         source = find_pairing(entry["pairing"], places)
     except Problem as problem:
@@ -246,6 +251,31 @@ def read_pairing(
     except Problem as problem:
         key = "tick" if "tick" in problem.text and "tick" in entry else "scope"
         raise lines.problem(problem.text, position, key) from None
+
+
+def read_adapter(
+    entry: dict[str, Any], position: int, places: Sequence[Path], lines: Lines
+) -> tuple[Source, type[Machine]]:
+    """The machine of an entry with the adapter that it is walked beside; the adapter is not started."""
+    from .lockstep.adapter import adapter_source
+
+    for key in ("pairing", "properties", "without"):
+        if key in entry:
+            text = f"{key} means nothing beside an adapter, which says itself what is compared"
+            raise lines.problem(text, position, key)
+    name = entry.get("machine") or lines.machine
+    if name is None:
+        raise lines.problem('an entry with an adapter says which machine it is for: machine = "…"', position, "adapter")
+    key = "machine"
+    try:
+        machine = find_machine(name, places)
+        key = "adapter"
+        source = adapter_source(name, entry["adapter"], places)
+        key = "scope"
+        instance(machine, entry.get("scope", {}))
+    except Problem as problem:
+        raise problem.at(str(lines.file), lines.of(position, key)) from None
+    return source, machine
 
 
 def read_limit(data: dict[str, Any], position: int, lines: Lines) -> Limit:
@@ -329,8 +359,9 @@ def validate(check: Check, position: int, lines: Lines) -> None:
 class Lines:
     """Where in a suite's text its keys stand: the reader of TOML does not say."""
 
-    def __init__(self, file: Path, text: str) -> None:
+    def __init__(self, file: Path, text: str, machine: str | None = None) -> None:
         self.file = file
+        self.machine: str | None = machine
         self.lines = text.splitlines()
         heads = [n for n, line in enumerate(self.lines) if re.match(r"\s*\[\[\s*check\s*\]\]", line)]
         self.blocks = list(pairwise([*heads, len(self.lines)]))

@@ -3,7 +3,9 @@
     TestCounter = state_machine(counter_pairing()).TestCase
 
 Hypothesis then chooses steps that the model allows and lets time pass to the edges that matter, compares after each,
-and shrinks what it finds.
+and shrinks what it finds. With an adapter it is
+
+    TestGate = state_machine(adapter_pairing(Gate(debounce=2), "node gate_adapter.js")).TestCase
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ from quiesce_model.language.machine import ActionInfo, Step, all_marked, is_time
 
 from .drive import ELAPSE, Pair
 from .pairing import Pairing
+from .stdio import StdioSubject
 from .walk import Edges, Possible
 
 
 def state_machine(pairing: Pairing) -> type[RuleBasedStateMachine]:
-    """A state machine with one rule for each action of the model, and one for the passing of time."""
+    """A state machine with one rule for each action of the model, and one for the passing of time. A subject in another
+    process is started once, and reset for each example."""
     pairing.check()
+    first = pairing.subject()
+    shared = first if isinstance(first, StdioSubject) else None
     edges = Edges(pairing.model)
     can = Possible(pairing)
 
@@ -31,7 +37,7 @@ def state_machine(pairing: Pairing) -> type[RuleBasedStateMachine]:
 
         def __init__(self) -> None:
             super().__init__()
-            self.pair = Pair(pairing)
+            self.pair = Pair(pairing, shared)
             self.judge(self.pair.reset())
 
         def judge(self, turn: Any) -> None:

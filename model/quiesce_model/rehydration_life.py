@@ -18,7 +18,8 @@ class RehydrationLife(StoredSettings):
     registered, for afterwards it is no more than an action that is not alone. With ``base_read`` a write reads what it
     replaces. With ``others`` rows may belong to another user or session, with ``may_throw`` runs elsewhere may fail,
     with ``may_drop`` the server may lose any row, with ``may_fail`` the listing may. The session may be disposed of and
-    opened again ``restarts`` times. ``pinned_listing`` is a repair: all pages of a listing are read as of the first.
+    opened again ``restarts`` times. Without ``restores`` nothing is ever restored. ``pinned_listing`` is a repair: all
+    pages of a listing are read as of the first.
     """
 
     foreign: bool = constant(False)
@@ -30,6 +31,7 @@ class RehydrationLife(StoredSettings):
     may_write: bool = constant(True)
     restarts: int = constant(0)
     pinned_listing: bool = constant(False)
+    restores: bool = constant(True)
 
     @assumption
     def not_disposed_of_less_than_never(self) -> bool:
@@ -233,7 +235,7 @@ class RehydrationLife(StoredSettings):
 
     def may_be_restored(self, n: int) -> bool:
         """Whether action n is of a kind that may be taken for having run."""
-        return not (self.is_effect(n) and self.rule("REH-10"))
+        return self.restores and not (self.is_effect(n) and self.rule("REH-10"))
 
     def admit(self, n: int, restorable: bool) -> None:
         """An action is registered with resume intent, and restored if a candidate for it may be believed."""

@@ -40,7 +40,7 @@ class RehydrationTree(Rehydration):
 
     def may_be_restored(self, n: int) -> bool:
         known = self.declared or self.children_tell
-        return not (self.coordinates(n) and known and self.rule("REH-19"))
+        return self.restores and not (self.coordinates(n) and known and self.rule("REH-19"))
 
     @action(value="values")
     def write_row(self, value: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from quiesce.address import Address
 from quiesce.commits import Document
 from quiesce.scheduler.breaker import RemoteEchoBreaker
 from quiesce.scheduler.breaker_policy import BreakerPolicy
@@ -121,6 +121,39 @@ def gated(seed: int, changes: int = 40) -> None:
         simulation.run(random.choice((1, 3, 10, 50, 300)))
 
 
+def handled(seed: int) -> None:
+    """Handlers of two sessions that meet conflicts over one document, an effect that shows it, and a computation that
+    nobody reads but a handler."""
+    random = Random(seed)
+    simulation = Simulation(lambda: random.choice((2.0, 9.0)), BreakerPolicy())
+    count, doubled = Document("count"), Document("doubled")
+    for name in ("mine", "other"):
+        scheduler = simulation.actor(name).scheduler
+
+        def add(run: Run) -> None:
+            found = run.read(count)
+            run.write(count, (), (found if isinstance(found, int) else 0) + 1)
+
+        def double(run: Run) -> None:
+            found = run.read(count)
+            run.write(doubled, (), 2 * found if isinstance(found, int) else 0)
+
+        def look(run: Run) -> None:
+            run.write(Document("seen"), (), run.read(doubled))
+
+        replica = scheduler.replica
+        written = (Address(replica.entity(doubled), ()),)
+        handlers = [Node("add", Kind.HANDLER, add), Node("look", Kind.HANDLER, look, declared_reads=written)]
+        shown = Node("show", Kind.EFFECT, lambda run: run.read(count))
+        shown.gates.throttle_ms = 15
+        for node in (*handlers, shown, Node("double", Kind.COMPUTATION, double, declared_writes=written)):
+            scheduler.register(node)
+        for _ in range(12):
+            scheduler.send(random.choice(handlers), None)
+            simulation.run(random.choice((1, 4, 30)))
+    simulation.run(2_000)
+
+
 # What the runtime does is what the models allow.
 
 
@@ -149,6 +182,16 @@ def test_gates_in_use_are_behaviours_of_each_node(seed: int, written: Path):
     found = judged(written, "node")
     assert found.outcome is Outcome.HOLDS, found.judged
     assert found.coverage.actions["run"] > 20
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_the_event_lane_asks_for_is_a_behaviour_of_each_node(seed: int, written: Path):
+    handled(seed)
+    for mapping in ("node", "pair"):
+        found = judged(written, mapping)
+        assert found.outcome is Outcome.HOLDS, found.judged
+    assert {"handler", "computation", "effect"} == {e["kind"] for e in events_of(written) if "kind" in e}
+    assert any(event["event"] == "run-started" and event["label"] == "double" for event in events_of(written))
 
 
 def test_gates_in_use_show_nearly_all_that_the_machine_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -337,10 +380,18 @@ def test_ours_know_their_machines(written: Path, capsys: pytest.CaptureFixture[s
 
 # The tests of the runtime themselves.
 
-BY_HAND = re.compile(
-    r"test_scheduler_gates|test_an_event_that_waits|test_loads|test_scheduler_materializers|by_hand|gate|backoff"
+BY_HAND = (
+    "a_gate_that_is_lifted_or_lowered_is_noticed_at_once",
+    "a_reader_that_comes_later_finds_the_wake_of_a_gated_node",
+    "a_scheduler_with_a_mistake_is_found_out",
+    "an_event_behind_a_gate_is_dispatched_at_the_gates_deadline",
+    "an_owed_retry_releases_debounce_and_throttle_but_neither_backoff",
+    "each_gate_alone_defers_a_run_to_its_deadline_exactly",
+    "idle_resolves_when_the_part_that_holds_it_is_over",
+    "it_holds_idle_as_an_effect_does",
+    "what_did_not_converge_waits_for_its_backoff_when_it_is_registered_anew",
 )
-"""Tests that set a deadline behind the scheduler's back, as no runtime does: their nodes may be refused."""
+"""Tests that set a deadline behind the scheduler's back, or plant a mistake in it: their nodes may be refused."""
 
 
 @pytest.mark.slow
@@ -349,21 +400,25 @@ def test_the_logs_of_the_runtimes_own_tests(tmp_path: Path):
     folder = tmp_path / "logs"
     folder.mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "trace_each", "tests/impl/scheduler"],
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "trace_each", "tests/impl/scheduler", "-m", "not slow"],
         cwd=root,
         env={**os.environ, "TRACE_FOLDER": str(folder), "PYTHONPATH": str(Path(__file__).parent)},
         check=False,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stdout[-2_000:]
     logs = sorted(folder.iterdir())
-    assert len(logs) > 100
+    assert len(logs) > 100, done.stdout[-2_000:]
     pairs = nodes = 0
+    refused: set[str] = set()
     for log in logs:
         pair, node = judged(log, "pair"), judged(log, "node")
         pairs, nodes = pairs + len(pair.judged), nodes + len(node.judged)
         assert pair.outcome is not Outcome.VIOLATED, log.name
-        assert node.outcome is not Outcome.VIOLATED or BY_HAND.search(log.name), log.name
-    assert pairs > 500
-    assert nodes > 2_000
+        if node.outcome is Outcome.VIOLATED:
+            refused.add(log.name)
+    assert pairs > 2_000
+    assert nodes > 5_000
+    by_hand = {name for name in refused if any(known in name for known in BY_HAND)}
+    assert refused == by_hand
+    assert len(by_hand) > 10, "what no runtime does is seen"

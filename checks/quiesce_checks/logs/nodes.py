@@ -164,9 +164,9 @@ class Nodes:
         self, line: Line, session: Session, here: dict[int, Watched], ordinal: int, event: str, at: int
     ) -> Iterable[Reading]:
         """The first registration of a node is where its machine begins."""
-        if event != "registered" or text(line, "kind") == HANDLER or line.fields["runs"]:
-            return ()
         fields = line.fields
+        if event != "registered" or text(line, "kind") == HANDLER or fields["runs"] or fields["elsewhere"]:
+            return ()
         constants = (
             units(fields["debounce_ms"]),
             units(fields["throttle_ms"]),
@@ -235,6 +235,8 @@ class Nodes:
                 options = once(Did("retire", seen))
             case "registered":
                 node.registered = True
+                if line.fields["elsewhere"]:
+                    return self.ends(node, at, "its runs were left to somebody else")
                 constants = (units(line.fields["debounce_ms"]), units(line.fields["throttle_ms"]))
                 if constants != node.constants[:2] or line.fields["provisional"]:
                     return self.ends(node, at, "it was registered anew as something else")
@@ -308,8 +310,9 @@ class Nodes:
                 in_time = WokenInTime(None if wake is None else left(wake, at), bool(line.fields["queued"]))
                 woken = Saw({"waits": in_time})
                 node.stirred = node.running or not node.registered or in_time.queued or in_time.wake is not None
-                options = ((Did("end_pass"), woken), (Saw({"passing": False}), woken), (Saw({"left_over": True}),))
-                return Reading(node.key, at, options)
+                unfinished = once(Saw({"left_over": True})) if in_time.queued else ()
+                ended = (Did("end_pass"), woken), (Saw({"passing": False}), woken)
+                return Reading(node.key, at, (*ended, *unfinished))
             case "woke":
                 return Reading(node.key, at, (*once(Did("fire")), *once(Saw({"wake_due": False}))))
             case _:

@@ -120,6 +120,7 @@ class Trace:
             runs=node.runs,
             standing=node.standing,
             provisional=node.provisional,
+            elsewhere=node.elsewhere,
             debounce_ms=gates.debounce_ms,
             throttle_ms=gates.throttle_ms,
         )

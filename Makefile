@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help check test test-slow test-checked lint format bench crash load fuzz clean
+.PHONY: help check test test-slow test-checked test-cluster lint format bench crash load fuzz clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
@@ -22,6 +22,10 @@ test: $(STAMP)   ## set up, then pass the tests
 
 test-slow: $(STAMP) ## the long tests (minutes to hours)
 	$(BIN)/python -m pytest -m slow
+
+test-cluster: $(STAMP) ## install Ray, then explore on a cluster of two nodes on this machine (minutes)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[check,cluster]'
+	$(BIN)/python -m pytest tests/checks/test_explore_cluster.py
 
 lint: $(STAMP)   ## ruff and pyright (strict on model, checks and impl)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright

@@ -1,4 +1,4 @@
-"""What serving saves and what a seat costs: runs, commits and CPU time of one change, with a serving runtime and without.
+"""What serving saves and what a seat costs: runs, commits and CPU time of one change, with and without a runtime.
 
     python benchmarks/serving.py
 

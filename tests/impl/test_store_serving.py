@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from store_world import World
 from test_store_access import HOUR, KEY, made
 from test_store_server import Peer
 
 from quiesce.address import Scope
+from quiesce.cli import token
+from quiesce.clock import wall_ms
 from quiesce.commits import Commit, CommitClass, Outcome, Read, SetDocument, Verdict
 from quiesce.protocol import (
     Acting,
@@ -30,7 +34,7 @@ from quiesce.protocol import (
     Welcome,
     Window,
 )
-from quiesce.server.access import Grant, TokenAuthenticator, make_token
+from quiesce.server.access import Grant, TokenAuthenticator, load_keys, make_token
 from quiesce.server.engine import Key
 from quiesce.server.health import stats
 
@@ -222,6 +226,55 @@ def test_seats_end_with_the_lease_and_what_they_send_then_is_refused(world: Worl
     (problem,) = seat.ask(Commit(1, operations=(SetDocument("out", 1),)))
     assert (problem.code, problem.fatal) == ("lease-ended", True)
     assert world.hub.spaces["board"].seq == 0
+
+
+def test_a_seat_ends_when_nobody_demands_anything_for_its_instance(world: World) -> None:
+    ann, welcome = greeted(world, "ann")
+    also, _ = greeted(world, "ann")
+    for session in (ann, also):
+        session.send(DemandSet(("derived/a",)))
+    server, _ = greeted(world, "server")
+    lease = server.hold("derived/a")
+    of_session, _ = greeted(world, "server", Acting(lease.key, "ann", welcome.session))
+    of_user, _ = greeted(world, "server", Acting(lease.key, "ann"))
+    of_space, _ = greeted(world, "server", Acting(lease.key))
+    ann.send(DemandSet(()))
+    assert [problem.code for problem in of_session.only(Problem)] == ["not-demanded"]
+    assert of_user.only(Problem) == []
+    also.ask(Bye())
+    assert [problem.code for problem in of_user.only(Problem)] == ["not-demanded"]
+    assert of_space.only(Problem) == []
+
+
+def test_a_server_is_told_of_spaces_that_nobody_serves_and_of_those_that_nobody_uses(world: World) -> None:
+    unserved: list[str] = []
+    unused: list[str] = []
+    world.hub.on_unserved, world.hub.on_unused = unserved.append, unused.append
+    ann, _ = greeted(world, "ann")
+    assert unserved == ["board"]
+    server, _ = greeted(world, "server")
+    lease = server.hold("derived/a")
+    greeted(world, "server", Acting(lease.key))
+    unserved.clear()
+    world.hub.tick()
+    assert (unserved, unused) == ([], [])
+    ann.ask(Bye())
+    for _ in range(7):
+        world.clock.advance(10_000)
+        server.hold("derived/a")
+        world.hub.tick()
+    assert (unserved, unused[:1]) == ([], ["board"])
+    server.send(ServeEnd())
+    world.hub.tick()
+    assert unserved == ["board"], "as long as anybody is here"
+
+
+def test_a_token_says_whether_it_may_serve(tmp_path: Path) -> None:
+    arguments = ["--db", str(tmp_path), "--principal", "server", "--space", "board"]
+    plain, serving = (CliRunner().invoke(token, [*arguments, *more]).output.strip() for more in ((), ("--serve",)))
+    authenticator = TokenAuthenticator(load_keys(tmp_path / "keys"), wall_ms)
+    assert not authenticator.claims(plain).grant("board").serve
+    assert authenticator.claims(serving).grant("board").serve
 
 
 def test_a_seat_neither_serves_nor_demands(world: World) -> None:

@@ -161,12 +161,15 @@ const show = stats => {
       "number"]], Object.entries(space.sessions).map(([id, s]) => [
         id, s.principal, s.behind !== null ? "behind" : s.attached ? "attached" : "detached",
         space.commitRates[id].toFixed(1), s.tracked, s.unsent ? s.unsent.bytes : "–"])));
+    if (space.serving) all.append(element("p",
+      `${space.serving.actions} derivations served by ${space.serving.holder}, with ${space.serving.seats} seats`));
     if (space.sessionReports.length) {
       all.append(element("h2", "breaker reports"));
       all.append(table(
         [["when"], ["event"], ["action"], ["document"], ["how it ended"], ["held", "number"]],
         space.sessionReports.map(r => [
-          new Date(r.at).toLocaleTimeString(), r.event, r.action, `${r.instance}/${r.document}`,
+          new Date(r.at).toLocaleTimeString(), r.event, r.action,
+          `${r.instance}/${r.document}${r.actsFor ? ` for ${r.actsFor}` : ""}`,
           r.reason || "–", r.heldMs ? `${(r.heldMs / 1000).toFixed(1)} s` : "–"])));
     }
   }

@@ -102,10 +102,11 @@ class Serving:
 
     def forget(self, session: ServerSession) -> None:
         """A session has given up its place: what it demanded, held or waited for is over."""
-        if self.demands.pop(session, None) is not None:
-            self._tell_demand(session, ())
         if self.lease is not None:
             self.lease.seats.pop(session, None)
+        if self.demands.pop(session, None) is not None:
+            self._tell_demand(session, ())
+            self._end_idle_seats()
         self.release(session)
 
     def moved(self, seq: Seq) -> None:
@@ -126,6 +127,8 @@ class Serving:
         else:
             self.demands.pop(session, None)
         self._tell_demand(session, actions)
+        if not actions:
+            self._end_idle_seats()
 
     # -- seats
 
@@ -138,13 +141,25 @@ class Serving:
             return Problem("lease-ended", message, fatal=True)
         if acting.principal is None and acting.session is None:
             return None
-        if acting.principal is not None and any(
-            session.actor.identity.principal == acting.principal and acting.session in (None, session.id)
-            for session in self.demands
-        ):
+        if acting.principal is not None and self._demanded(acting.principal, acting.session):
             return None
-        message = "nobody demands anything for that scope instance here: act only for sessions that are told of"
-        return Problem("not-demanded", message, fatal=True)
+        return _not_demanded()
+
+    def _demanded(self, principal: str, session: str | None) -> bool:
+        return any(
+            demander.actor.identity.principal == principal and session in (None, demander.id)
+            for demander in self.demands
+        )
+
+    def _end_idle_seats(self) -> None:
+        """Nobody acts for an instance for which nothing is demanded any more."""
+        for seat in self.seats:
+            identity = seat.actor.identity
+            if identity.principal and not self._demanded(identity.principal, identity.session or None):
+                assert self.lease is not None, "it has seats"
+                del self.lease.seats[seat]
+                if seat.connection is not None:
+                    seat.connection.fail(_not_demanded())
 
     def actor(self, own: Identity, acting: Acting, grant: Grant) -> Actor:
         """The standing of a seat: it sees and writes what the demanded instance does, and nothing narrower."""
@@ -216,6 +231,11 @@ class Serving:
         for session in self._sessions():
             if CAPABILITY in session.capabilities:
                 _send(session, told)
+
+
+def _not_demanded() -> Problem:
+    message = "nobody demands anything for that scope instance here: act only for sessions that are told of"
+    return Problem("not-demanded", message, fatal=True)
 
 
 def _send(session: ServerSession, message: Lease | Demanded | Served | Moved) -> None:

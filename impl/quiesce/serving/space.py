@@ -308,8 +308,9 @@ class SpaceServer:
 
     def _lost(self, instance: Instance, seat: Seat) -> None:
         problem = seat.watched.problem or seat.client.problem
-        self._log.warn("seat-lost", problem.message if problem is not None else "", instance=instance.key)
-        self._refused.add(instance)
+        if problem is not None and problem.code != "not-demanded":  # which says nothing that is not about to be told
+            self._log.warn("seat-lost", problem.message, instance=instance.key)
+            self._refused.add(instance)
         self._forget(instance)
         seat.close()
         self._changed()

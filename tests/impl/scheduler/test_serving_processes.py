@@ -22,12 +22,18 @@ from quiesce.serving.seat import Unservable
 
 APP = '''
 """An application: who runs it says so in what it derives."""
-import os
+import asyncio, os
 
 def app(session):
     title = session.cell("title", default="")
     mine = session.cell("mine", default="?", scope="session")
     session.computed(name="shout")(lambda: f"{title.get().upper()} {os.getpid()}")
+
+    @session.computed(name="slow")
+    async def slow():
+        await asyncio.sleep(0)
+        return f"{title.get()}{title.get()} {os.getpid()}"
+
     session.computed(name="label")(lambda: f"{title.get()}{mine.get()} {os.getpid()}")
 '''
 DERIVE = "from quiesce.cli import derive; derive()"
@@ -52,7 +58,7 @@ def connect(url: str, principal: str) -> Any:
 
 def shows(session: Session, id: str) -> list[str]:
     shown: list[str] = []
-    session.effect(name="show")(lambda: shown.append(session.derivations[id].get()))
+    session.effect(name=f"show-{id}")(lambda: shown.append(session.derivations[id].get()))
     return shown
 
 
@@ -72,6 +78,8 @@ def test_a_server_with_an_application_derives_and_its_sessions_do_not(place: Pat
             ann.cell("mine", scope="session").set("!")
             for session, text in ((ann, "plan! "), (bob, "plan? ")):
                 await until(lambda s=session, t=text: bool(shown[s]) and shown[s][-1].startswith(t), session)
+            slow = shows(bob, "derived/slow")
+            await until(lambda: bool(slow) and slow[-1].startswith("planplan "), bob)
             pids = {made[-1].split()[1] for made in shown.values()}
             assert len(pids) == 1
             assert [runs(session) for session in (ann, bob)] == [0, 0]

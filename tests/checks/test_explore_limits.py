@@ -128,10 +128,10 @@ def test_the_system_refusing_memory_is_inconclusive(monkeypatch: pytest.MonkeyPa
 
 def test_what_the_system_does_not_let_us_reserve_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
     class Sparing(room.Reserve):
-        def __init__(self, size: int) -> None:
+        def __init__(self, size: int, *, dense: bool = True) -> None:
             if size > 4_000_000:
                 raise OSError(12, "Cannot allocate memory")
-            super().__init__(size)
+            super().__init__(size, dense=dense)
 
     monkeypatch.setattr(room, "Reserve", Sparing)
     found = explore(yardstick(SMALL), engine="native", confirm=None)

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 class Reserve:
     """An array in memory that is reserved now and taken from the system as it is written to, starting as zeros.
 
-    ``bytes`` is what is reserved. It never moves, so growing costs nothing.
+    ``bytes`` is what is reserved. It never moves, so growing costs nothing. What is filled from one end on is taken in
+    large pages; memory that is used here and there is not ``dense``, and is taken in small ones.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, dense: bool = True) -> None:
         self.bytes = max(mmap.PAGESIZE, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
         self.map = mmap.mmap(-1, self.bytes, flags=flags)
-        if hasattr(mmap, "MADV_HUGEPAGE"):  # without it, half of the time goes into address translation
+        if dense and hasattr(mmap, "MADV_HUGEPAGE"):  # without it, half of the time goes into address translation
             self.map.madvise(mmap.MADV_HUGEPAGE)
         self.bytes_view: NDArray[np.uint8] = np.frombuffer(self.map, dtype=np.uint8)
 

@@ -87,7 +87,7 @@ class Owner(Room):
         self.judge = code.doing("judge")
         self.origins = self.beside[0]
         self.set(Slot.ORIGINS_AT, self.origins.address)
-        self.place_boxes(Reserve(plan.owners * box_bytes(plan)).bytes_view if boxes is None else boxes)
+        self.place_boxes(Reserve(plan.owners * box_bytes(plan), dense=False).bytes_view if boxes is None else boxes)
         self.sent_states: NDArray[np.uint64] = np.zeros(((1 << plan.sent_bits) + 1, self.plan.words), dtype=np.uint64)
         self.set(Slot.SENT_AT, int(self.sent_states.ctypes.data))
         self.set(Slot.SENT_SHIFT, 64 - plan.sent_bits)

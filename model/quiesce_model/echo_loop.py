@@ -143,7 +143,7 @@ class EchoLoop(BreakerSettings):
         if not self.rule("BRK-8") and me.pending.by_document:
             me.pair.echo(self)
         me.triggered = me.pending.by_document or me.pending.value != self.document
-        me.input_changed = me.pending.by_input
+        me.input_changed = me.input_changed or me.pending.by_input
         me.remote = me.triggered
         me.pending = None
         me.behind = False

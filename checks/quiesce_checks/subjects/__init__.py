@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from ..lockstep.pairing import Pairing
 from .breaker import breaker_pairing
 from .classifier import classifier_pairing
+from .echo_sessions import echo_loop_pairing
 from .one_node import one_node_pairing
 from .table import table_pairing
 
@@ -15,6 +16,7 @@ PAIRINGS: Mapping[str, Callable[..., Pairing]] = {
     "table": table_pairing,
     "classifier": classifier_pairing,
     "one_node": one_node_pairing,
+    "echo_loop": echo_loop_pairing,
 }
 """Our pairings by name; each takes constants of its model and, if it has to do with time, ``tick``."""
 
@@ -29,5 +31,6 @@ PRODUCTION: Mapping[str, Mapping[str, int | bool]] = {
     "table": BREAKER | {"actions": 2, "documents": 3, "capacity": 4},
     "classifier": {},
     "one_node": GATES | {"conflicts": True, "may_retire": True},
+    "echo_loop": BREAKER | {"sessions": 3, "may_agree": True, "may_leave": True, "may_type": True},
 }
 """The constants of walks at production scale, in ms where they are durations."""

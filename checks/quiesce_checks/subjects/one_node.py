@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from quiesce.address import Address, Identity, Scope
@@ -63,9 +64,15 @@ OUT = Document("out")
 FOREVER = 1e15
 """A deadline that never comes: what waits for it is there, and never runs."""
 
-NOT_THERE = ("resume", "longest_debounce", "debounce_kept", "hold_apart", "stay_resolved", "own_changes_hold_idle",
-             "retire_all")  # fmt: skip
-"""What the runtime does not have: the resume hold, and the repairs."""
+NOT_THERE = (
+    "longest_debounce",
+    "debounce_kept",
+    "hold_apart",
+    "stay_resolved",
+    "own_changes_hold_idle",
+    "retire_all",
+)
+"""The repairs of the model, which the runtime does not have."""
 
 
 class Awaited:
@@ -113,10 +120,11 @@ class World:
     breaker: Told
     node: Node
     readers: list[Node]
+    refused: dict[int, CommitHandle]
     run: Run | None = None
     flight: CommitHandle | None = None
-    refused: CommitHandle | None = None
     outlived: CommitHandle | None = None
+    written: int = 0
     runs: int = 0
     registered_reads: int = 0
     changes: int = 0
@@ -144,12 +152,13 @@ class OneNodeSubject:
         counts = Counts(quiet=True)
         scheduler = Scheduler(replica, clock, counts, convergence=convergence, random=lambda: 0.5)
         scheduler.breaker = breaker = Told(counts.logger("breaker"))
+        self.resume = constants["resume"] * self.tick
         kind = Kind.EFFECT if constants["effect"] else Kind.COMPUTATION
         node = Node("node", kind, self.body, declared_writes=(address(OUT),))
         node.gates.debounce_ms = constants["debounce"] * self.tick
         node.gates.throttle_ms = constants["throttle"] * self.tick
         node.gates.no_auto_debounce = True  # a body takes as long as the walk lets time pass
-        self.world = World(clock, replica, scheduler, breaker, node, [])
+        self.world = World(clock, replica, scheduler, breaker, node, [], {})
         self.look = Looker(scheduler, node, self.tick, constants["hold_passes"], FOREVER)
         parent = None
         if constants["awaited"] and not constants["effect"]:
@@ -233,8 +242,9 @@ class OneNodeSubject:
     def finish(self, writes: bool) -> None:
         world = self.world
         assert world.run is not None
-        if writes:  # each run a document of its own, so that no commit rests on another
-            world.run.write(Document(f"out {world.runs}"), (), world.runs)
+        if writes:  # not where a refused commit wrote that is still to be caught up with: none rests on another
+            world.written = next(n for n in count() if n not in world.refused)
+            world.run.write(Document(f"out {world.written}"), (), world.runs)
         world.scheduler.body_done(world.run)
         self.moved(Ran)
         world.flight = world.run.handle if writes else None
@@ -265,7 +275,7 @@ class OneNodeSubject:
         if handle is outlived:
             self.settle(handle, Settled.STALE)
         else:
-            self.world.refused = handle
+            self.world.refused[self.world.written] = handle
 
     def flown(self) -> CommitHandle:
         handle, self.world.flight = self.world.flight, None
@@ -284,9 +294,9 @@ class OneNodeSubject:
         self.window(caught_up=handle.local_seq)
 
     def caught_up(self) -> None:
-        handle, self.world.refused = self.world.refused, None
-        assert handle is not None
-        self.settle(handle, Settled.STALE)
+        refused, self.world.refused = self.world.refused, {}
+        for handle in refused.values():
+            self.settle(handle, Settled.STALE)
 
     def lift(self, rest: int) -> None:
         world = self.world
@@ -295,10 +305,10 @@ class OneNodeSubject:
         world.scheduler.apply_echo_gate(world.node, Gate(until, Move.EARLIER if rest else Move.LIFTED))
 
     def hold(self) -> None:
-        raise NotImplementedError("the runtime has no resume hold")
+        self.world.scheduler.hold(self.world.node, self.resume)
 
     def release_hold(self) -> None:
-        raise NotImplementedError("the runtime has no resume hold")
+        self.world.scheduler.release_hold(self.world.node)
 
     # The registration.
 
@@ -308,8 +318,7 @@ class OneNodeSubject:
         world.scheduler.unregister(world.node)
         while world.readers:
             self.release()
-        if world.refused is not None:
-            self.caught_up()
+        self.caught_up()
         world.outlived = world.flight
 
     def register(self) -> None:

@@ -341,6 +341,28 @@ def test_a_log_of_something_else(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize("mapping", ["pair", "node"])
+def test_whatever_is_done_to_a_line_the_answer_is_a_verdict_or_one_sentence(mapping: str, written: Path):
+    storm(POLICIES["as specified"], minutes=0.02)
+    events = events_of(written)
+    random = Random(mapping)
+    strange: tuple[Any, ...] = (None, -1, 10**400, 0.5, "x", [], {}, [{}], True)
+    said: Counter[str] = Counter()
+    for _ in range(60):
+        broken = json.loads(json.dumps(events))
+        line = random.choice(broken if random.random() < 0.8 else broken[:1])
+        inside = [value for value in line.values() if isinstance(value, dict)] or [line]
+        inner = random.choice(inside) if random.random() < 0.5 else line
+        name = random.choice(list(inner))
+        if random.random() < 0.3:
+            del inner[name]
+        else:
+            inner[name] = random.choice(strange)
+        said[outcome_of(broken, mapping)] += 1
+    assert set(said) <= {"holds", "violated", "inconclusive", "no log"}
+    assert said["no log"] > 5
+
+
 def test_more_commits_on_their_way_than_the_machine_holds_is_inconclusive(written: Path):
     storm(POLICIES["as specified"], minutes=0.1)
     assert judged(written, "pair", {"in_flight": 1}).outcome in (Outcome.HOLDS, Outcome.INCONCLUSIVE)

@@ -19,7 +19,20 @@ from quiesce_model.scheduler import Commit
 from .lines import Line
 from .mapping import Did, Part, Saw
 from .moments import Time
-from .runtime import HANDLER, UNITS_PER_MS, Kind, Runtime, Session, left, mapping, moment, text, units
+from .runtime import (
+    HANDLER,
+    UNITS_PER_MS,
+    Kind,
+    Runtime,
+    Session,
+    as_written,
+    left,
+    mapping,
+    moment,
+    text,
+    units,
+    whole_line,
+)
 from .search import MOST_ALIVE, Search
 from .target import Reading
 
@@ -119,7 +132,8 @@ class Nodes:
     # -- machines
 
     def start(self, key: str) -> Search:
-        kind = self.kind(self.by_key[key])
+        with as_written():
+            kind = self.kind(self.by_key[key])
         return Search(kind.machine, views=VIEWS, most_alive=self.most_alive, time=kind.time)
 
     def kind(self, node: Watched) -> Kind:
@@ -145,6 +159,9 @@ class Nodes:
     # -- lines
 
     def read(self, line: Line) -> Iterable[Reading]:
+        return whole_line(line, self.readings)
+
+    def readings(self, line: Line) -> Iterable[Reading]:
         session = self.runtime.session(line)
         at = moment(line)
         event = text(line, "event")
@@ -298,7 +315,8 @@ class Nodes:
         if node.ended:
             return None
         if event == "disposed":
-            return self.ends(node, at, "its session ended") if node.registered else None
+            node.ended = True
+            return None
         if not node.stirred:
             return None
         match event:

@@ -16,7 +16,21 @@ from quiesce_model.breaker import Breaker
 from .lines import Line
 from .mapping import Did, Part, Saw
 from .moments import Time
-from .runtime import HANDLER, UNITS_PER_MS, Kind, Runtime, Session, left, mapping, moment, number, text, units
+from .runtime import (
+    HANDLER,
+    UNITS_PER_MS,
+    Kind,
+    Runtime,
+    Session,
+    as_written,
+    left,
+    mapping,
+    moment,
+    number,
+    text,
+    units,
+    whole_line,
+)
 from .search import MOST_ALIVE, Search
 from .target import Reading
 
@@ -76,7 +90,8 @@ class Pairs:
     # -- machines
 
     def start(self, key: str) -> Search:
-        kind = self.kind(self.sessions[key])
+        with as_written():
+            kind = self.kind(self.sessions[key])
         return Search(kind.machine, most_alive=self.most_alive, time=kind.time)
 
     def kind(self, session: Session) -> Kind:
@@ -105,6 +120,9 @@ class Pairs:
     # -- lines
 
     def read(self, line: Line) -> Iterable[Reading]:
+        return whole_line(line, self.readings)
+
+    def readings(self, line: Line) -> Iterable[Reading]:
         session = self.runtime.session(line)
         at = moment(line)
         event = text(line, "event")

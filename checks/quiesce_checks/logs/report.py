@@ -50,9 +50,7 @@ def validation_lines(found: Validation, page: Page, name: str, sentences: Senten
     first, *more = verdict(found)
     lines += [f"  {page.tone(word, tone)}  {first}", *(f"    {line}" for line in more)]
     failed = [one for one in found.judged if one.outcome is not Outcome.HOLDS]
-    for one in found.judged:
-        if one.note:
-            lines += hang(f"    {one.key}  ", words(one.note, page.width - 8))
+    lines += [f"    {line}" for note in notes(found) for line in words(note, page.width - 8)]
     if failed:
         worst = next((one for one in failed if one.outcome is found.outcome), failed[0])
         if worst.failure is not None:
@@ -63,6 +61,18 @@ def validation_lines(found: Validation, page: Page, name: str, sentences: Senten
     if found.matched:
         lines += coverage_lines(found, page)
     return lines
+
+
+def notes(found: Validation) -> list[str]:
+    """Why some machines were not judged to the end, each reason once."""
+    reasons: dict[str, list[Judged]] = {}
+    for one in found.judged:
+        if one.note:
+            reasons.setdefault(one.note, []).append(one)
+    return [
+        f"{plural(len(those), 'machine')} not to the end: {reason} ({those[0].key}, line {those[0].judged_to:,})"
+        for reason, those in reasons.items()
+    ]
 
 
 def summary(found: Validation) -> list[str]:
@@ -275,6 +285,7 @@ def judged_data(one: Judged) -> dict[str, Any]:
         "outcome": one.outcome.value,
         "why": one.why or None,
         "note": one.note or None,
+        "judged_to": one.judged_to or None,
         "matched": one.matched,
         "alive": one.most,
         "failure": failure_data(one, one.failure) if one.failure is not None else None,

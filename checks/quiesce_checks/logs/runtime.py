@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from quiesce_model.language.machine import Machine
+from quiesce_model.language.outcome import Misuse
 
 from ..problems import Problem
 from .lines import Line
 from .moments import Time
 
+T = TypeVar("T")
+
 UNITS_PER_MS = 1_000
 """The models' unit of time is a microsecond here: a clock of a process does not tick in whole milliseconds."""
 
 FORMAT = 1
+
+REMEDY = "QUIESCE_TRACE=trace.ndjson writes such a log; for another, --mapping path/to/file.py"
 
 HANDLER = "handler"
 
@@ -96,6 +103,22 @@ class Runtime:
             self.runs[run] = event
 
 
+def whole_line(line: Line, read: Callable[[Line], Iterable[T]]) -> list[T]:
+    """What a line says. Raises :class:`Problem` where it lacks something that the runtime writes."""
+    with as_written():
+        return list(read(line))
+
+
+@contextmanager
+def as_written() -> Generator[None]:
+    """What the runtime does not write becomes a problem with the line."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, Misuse) as error:
+        said = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise Problem(f"this line is not as the runtime writes it: {said}", remedy=REMEDY) from None
+
+
 def text(line: Line, name: str) -> str:
     found = line.fields.get(name)
     if not isinstance(found, str):
@@ -120,7 +143,7 @@ def mapping(line: Line, name: str) -> dict[str, Any]:
 def foreign(line: Line, name: str) -> Problem:
     return Problem(
         f"this line has no '{name}' as the runtime writes it",
-        remedy="QUIESCE_TRACE=trace.ndjson writes such a log; for another, --mapping path/to/file.py",
+        remedy=REMEDY,
     )
 
 

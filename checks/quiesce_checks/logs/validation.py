@@ -34,7 +34,8 @@ class Failure:
 
 @dataclass
 class Judged:
-    """One machine that the log is about: what became of its lines. ``most`` is how many states were alive at most."""
+    """One machine that the log is about: what became of its lines. ``most`` is how many states were alive at most;
+    ``note`` says why it was judged up to line ``judged_to`` only, if it was."""
 
     key: str
     machine: Machine
@@ -45,6 +46,7 @@ class Judged:
     failure: Failure | None = None
     why: str = ""
     note: str = ""
+    judged_to: int = 0
 
 
 @dataclass
@@ -124,7 +126,7 @@ def step(one: Live, line: Line, reading: Reading) -> None:
         return
     if reading.ends:
         one.ended = True
-        judged.note = f"from line {line.number:,} on it is not judged: {reading.ends}"
+        judged.note, judged.judged_to = reading.ends, line.number
         if reading.undecided:
             judged.outcome, judged.why = Outcome.INCONCLUSIVE, reading.ends
         return

@@ -50,12 +50,35 @@ class MissingExtra(Problem):
 
 def unknown(kind: str, name: str, owner: str, known: Iterable[str]) -> str:
     """``EchoLoop has no property 'commitz': did you mean 'commits'? Its properties are: …``"""
-    names = list(known)
+    names = list(dict.fromkeys(known))
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     hint = f": did you mean '{near[0]}'?" if near else "."
     plural = f"{kind[:-1]}ies" if kind.endswith("ty") else f"{kind}s"
-    listed = f"Its {plural} are: {', '.join(names)}" if names else f"It has no {plural}"
+    listed = f"Its {plural} are: {', '.join(in_runs(names))}" if names else f"It has no {plural}"
     return f"{owner} has no {kind} '{name}'{hint} {listed}"
+
+
+def in_runs(names: Iterable[str]) -> list[str]:
+    """Numbered names that follow each other as one: ``ADO-1 … ADO-38``."""
+    runs: list[tuple[str, str]] = []
+    for name in names:
+        if runs and follows(runs[-1][1], name):
+            runs[-1] = (runs[-1][0], name)
+        else:
+            runs.append((name, name))
+    made: list[str] = []
+    for first, last in runs:
+        if first == last or follows(first, last):
+            made.extend(dict.fromkeys((first, last)))
+        else:
+            made.append(f"{first} … {last}")
+    return made
+
+
+def follows(name: str, other: str) -> bool:
+    """Whether ``other`` is the next number: ADO-8 after ADO-7."""
+    head, dash, number = name.rpartition("-")
+    return bool(dash) and number.isdecimal() and other == f"{head}-{int(number) + 1}"
 
 
 def of_model(error: ModelError) -> Problem:

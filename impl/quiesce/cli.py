@@ -182,6 +182,7 @@ def derive(url: str, spaces: tuple[str, ...], application: str, token: str, verb
     """
     import asyncio
     import contextlib
+    import signal
 
     import structlog
 
@@ -196,11 +197,14 @@ def derive(url: str, spaces: tuple[str, ...], application: str, token: str, verb
     counts = Counts(structlog.get_logger("quiesce"))
 
     async def main() -> None:
+        task = asyncio.current_task()
+        if task is not None:  # told to end, it gives up its leases, and whoever waits has them at once
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         click.echo(f"derives what {application} registers in {', '.join(spaces)} of {url}")
         await serve_spaces(with_path(url), spaces, load_app(application), lambda: token, counts)
 
     try:
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
             asyncio.run(main())
     except (Unservable, ConnectionError, ValueError) as error:
         raise click.ClickException(str(error)) from None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from api_world import SessionPeer
-from serving_world import Runtime, ServingWorld
+from serving_world import Runtime, ServingWorld, everything
 
 import quiesce
 from quiesce.address import Scope
@@ -14,6 +14,7 @@ from quiesce.commits import Document
 from quiesce.runtime import Session
 from quiesce.scheduler.breaker import TRIP_EVENT
 from quiesce.server.health import stats
+from quiesce.server.serving import Serving
 from quiesce.serving.instances import Instance
 from quiesce.serving.seat import Unservable
 from quiesce.values import ABSENT
@@ -309,6 +310,37 @@ def test_a_client_that_still_writes_what_is_served_trips_the_serving_arm(world: 
     assert ann.scheduler.echo_breaker_stats().trips == 0
 
 
+def test_one_user_s_loop_defers_nobody_else(world: ServingWorld) -> None:
+    """Each instance has a gate of its own."""
+    runtime = world.serve(board)
+    ann, bob = world.person("ann", board), world.person("bob", board)
+    for peer in (ann, bob):
+        world.shows(peer, PREFER)
+    world.settle()
+    old = world.session("ann")
+    old.client.watch(*everything())
+
+    @old.session.effect(name="overwrite")
+    def overwrite() -> None:
+        run = old.session.current
+        assert run is not None
+        run.write(Document(PREFER, Scope.USER), (), {"value": "mine"})
+
+    world.settle()
+    ann.session.cell("preference", scope="user").set("+")
+    world.settle()
+    gates = {
+        instance.key: seat.session.derivations[PREFER].node.gates.echo_backoff_until
+        for instance, seat in runtime.server.seats.items()
+        if seat.session is not None
+    }
+    assert gates["user:ann"] > world.clock.now
+    assert gates["user:bob"] == 0
+    bob.session.cell("preference", scope="user").set("!")
+    world.settle()
+    assert bob.session.derivations[PREFER].get() == "!"
+
+
 # -- rest
 
 
@@ -437,6 +469,28 @@ def test_a_runtime_that_lost_its_lease_asks_for_it_again(world: ServingWorld) ->
     world.settle()
     assert shown[-1] == "PLAN-?"
     assert actions_run(ann) == {"shout", "prefer", "label"}
+
+
+def test_a_server_that_started_anew_knows_no_lease_and_gives_another(world: ServingWorld) -> None:
+    runtime = world.serve(board)
+    ann = world.person("ann", board)
+    shown = world.shows(ann, LABEL)
+    world.settle()
+    space = world.hub.spaces["board"]
+    space.serving = Serving(world.surroundings, lambda: space.sessions.values())
+    links = [*runtime.links.values(), ann.link]
+    for link in links:
+        link.cut()
+    for link in links:
+        link.connect()
+    world.settle()
+    assert runtime.server.holds_lease
+    ann.ran.clear()
+    ann.session.cell("title").set("plan")
+    world.settle()
+    assert shown[-1] == "PLAN-?"
+    assert actions_run(ann) == set()
+    assert own(ann) in runtime.instances()
 
 
 def test_the_lease_is_renewed_as_time_goes_by(world: ServingWorld) -> None:

@@ -119,7 +119,7 @@ def deriving(url: str, place: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", DERIVE, *arguments], stdout=subprocess.PIPE, text=True, cwd=place)
 
 
-def test_when_a_runtime_is_killed_another_takes_over_and_then_sessions_do(
+def test_when_a_runtime_ends_another_takes_over_and_when_that_is_killed_sessions_do(
     short_leases: str, place: Path, app: Any
 ) -> None:
     async def main() -> None:
@@ -140,7 +140,7 @@ def test_when_a_runtime_is_killed_another_takes_over_and_then_sessions_do(
                 holder = await says("B")
                 processes = {str(process.pid): process for process in (first, second)}
                 assert holder in processes
-                processes.pop(holder).kill()
+                processes.pop(holder).terminate()
                 title.set("c")
                 assert await says("C") in processes
                 processes.popitem()[1].kill()

@@ -9,6 +9,8 @@ member of an enum      its name
 age, rest              a whole number; an age that does not run is -1
 record, ``each``       object, list
 optional               ``{"tag": "Some", "value": …}``, ``{"tag": "None", "value": {"#tup": []}}``
+queue, bag             a list of what is in it; of a bag, in any order
+subset                 ``{"#set": [0, 2]}``, its indexes in any order
 =====================  ===========================================================================================
 """
 
@@ -21,7 +23,18 @@ from enum import Enum
 from typing import Any, cast
 
 from quiesce_model.language.machine import Machine, leaves
-from quiesce_model.language.types import EachType, EnumType, FlagType, Leaf, OptionalType, RecordType, Type
+from quiesce_model.language.types import (
+    BagType,
+    EachType,
+    EnumType,
+    FlagType,
+    Leaf,
+    OptionalType,
+    RecordType,
+    RowType,
+    SubsetType,
+    Type,
+)
 
 from .subject import Observation, Value
 
@@ -84,7 +97,8 @@ class Fields:
 
     def __init__(self, machine: Machine, names: Iterable[str]) -> None:
         known = {leaf.name: leaf for leaf in leaves(machine)}
-        self.fields = tuple(field_of(name, machine, known) for name in names)
+        given = tuple(names)
+        self.fields = tuple(field_of(name, machine, known, given) for name in given)
         self.names = frozenset(field.name for field in self.fields)
         self.leaves = tuple(leaf for field in self.fields for leaf in leaves_of(field, known))
         self.unknown = tuple(field.name for field in self.fields if field.leaf is None and field.type is None)
@@ -103,8 +117,10 @@ class Fields:
         return tuple(value for field in self.fields for value in field.read(record[field.name]))
 
 
-def field_of(name: str, machine: Machine, known: Mapping[str, Leaf]) -> Field:
-    if name in known:
+def field_of(name: str, machine: Machine, known: Mapping[str, Leaf], names: tuple[str, ...]) -> Field:
+    """Where an optional number is one leaf, its name means all of it, unless ``name?`` is given beside it."""
+    whole = f"{name}?" in known and f"{name}?" not in names
+    if name in known and not whole:
         return Field(name, leaf=known[name])
     return Field(name, type=place(machine, name))
 
@@ -136,7 +152,11 @@ def leaves_of(field: Field, known: Mapping[str, Leaf]) -> list[str]:
 
 def flat(name: str, data: Any, type: Type) -> Iterator[Value]:
     """The leaves of a value of a type, in the order in which the type lays them out."""
-    if isinstance(type, RecordType):
+    if isinstance(type, RowType):
+        yield from row(name, data, type)
+    elif isinstance(type, SubsetType):
+        yield from subset(name, data, type)
+    elif isinstance(type, RecordType):
         members = {member.name: member.type for member in type.members if not member.ghost}
         if not isinstance(data, dict) or set(cast("dict[str, Any]", data)) != set(members):
             raise Misspelled(f"{name} is an object with {', '.join(members)}, not {shown(data)}")
@@ -161,6 +181,42 @@ def flat(name: str, data: Any, type: Type) -> Iterator[Value]:
     else:
         kind = "flag" if isinstance(type, FlagType) else "enum" if isinstance(type, EnumType) else "int"
         yield of_kind(name, data, kind)
+
+
+def row(name: str, data: Any, type: RowType) -> Iterator[Value]:
+    """A queue or a bag: its length, what is in it, and the places that are not in use."""
+    if not isinstance(data, list) or len(cast("list[Any]", data)) > type.size:
+        raise Misspelled(f"{name} is a list of at most {type.size}, not {shown(data)}")
+    given = cast("list[Any]", data)
+    items = [tuple(flat(f"{name}[{position}]", item, type.item)) for position, item in enumerate(given)]
+    if isinstance(type, BagType):
+        kinds = tuple(type.item.leaves(name, False))
+        items.sort(key=lambda item: [order(leaf, value) for leaf, value in zip(kinds, item, strict=False)])
+    yield len(items)
+    for item in items:
+        yield from item
+    for _ in range(type.size - len(items)):
+        yield from (start_of(leaf) for leaf in type.item.leaves(name, False) if not leaf.ghost)
+
+
+def order(leaf: Leaf, value: Value) -> int:
+    """Where a value stands among those of its leaf; a name that no member of the enum has comes last."""
+    if isinstance(value, str):
+        return leaf.choices.index(value) if value in leaf.choices else len(leaf.choices)
+    return int(value or 0)
+
+
+def subset(name: str, data: Any, type: SubsetType) -> Iterator[Value]:
+    """A flag for each index."""
+    match data:
+        case {"#set": [*given]}:
+            indexes = [plain(index) for index in cast("list[object]", given)]
+            if all(isinstance(index, int) and 0 <= index < type.size for index in indexes):
+                yield from (index in indexes for index in range(type.size))
+                return
+        case _:
+            pass
+    raise Misspelled(f'{name} is {{"#set": […]}} with numbers from 0 to {type.size - 1}, not {shown(data)}')
 
 
 def start_of(leaf: Leaf) -> Value:

@@ -1,0 +1,90 @@
+"""``docs/adapters.md`` is as it runs: its conversation, its suite and its test."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quiesce_checks.suite import load_suite
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "adapters"
+PAGE = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
+
+
+def conversation() -> list[tuple[str, object]]:
+    """Each request as it stands there, and its answer."""
+    found = re.search(r"```transcript\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    lines = found[1].splitlines()
+    assert [line[0] for line in lines] == ["→", "←"] * (len(lines) // 2)
+    return [(ask[2:], json.loads(answer[2:])) for ask, answer in zip(lines[::2], lines[1::2], strict=True)]
+
+
+def answers(command: list[str]) -> list[object]:
+    asked = "".join(f"{request}\n" for request, _ in conversation())
+    done = subprocess.run(command, cwd=EXAMPLES, input=asked, capture_output=True, encoding="utf-8", check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_conversation_is_had_with_the_example_in_python():
+    assert len(conversation()) == 9
+    assert answers([sys.executable, "-S", "gate_adapter.py"]) == [answer for _, answer in conversation()]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to run the JavaScript example with")
+def test_the_example_in_javascript_says_the_same_in_its_own_words():
+    def without_words(data: object) -> object:
+        text = json.dumps(data)
+        text = re.sub(r'"(refused|message|name)": "(?:\\.|[^"\\])*"', r'"\1": ""', text)
+        return json.loads(text)
+
+    got, expected = answers(["node", "gate_adapter.js"]), [answer for _, answer in conversation()]
+    assert [without_words(answer) for answer in got[:-1]] == [without_words(answer) for answer in expected[:-1]]
+    assert "fits" in json.dumps(got[-1])  # it has no use for such moments, and says so
+
+
+def block(name: str) -> str:
+    found = re.search(rf"```\w+\n# {re.escape(name)}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_its_suite_and_its_test_are_read(tmp_path: Path):
+    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "specs").mkdir()
+    suite = tmp_path / "specs" / "gate.toml"
+    suite.write_text(block("specs/gate.toml"))
+    (check,) = load_suite(suite).checks
+    assert check.job.pairing is not None
+    assert check.job.pairing.adapter == "python gate_adapter.py"
+    test = block("test_gate.py").replace('"python gate_adapter.py"', repr(f"{sys.executable} -S gate_adapter.py"))
+    assert "-S" in test
+    (tmp_path / "test_gate.py").write_text(
+        f"{test}\nfrom hypothesis import settings\nTestGate.settings = settings(max_examples=3, deadline=None)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_gate.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout
+
+
+def test_every_failure_that_it_names_is_one_that_is_told():
+    sources = "".join(
+        (ROOT / "checks" / "quiesce_checks" / "lockstep" / name).read_text()
+        for name in ("stdio.py", "stdio_child.py", "question.py", "tour.py")
+    )
+    for words in (
+        "without an answer to",
+        "gave no answer to",
+        "was ended by",
+        "flaky",
+        "its reset leaves something behind",
+    ):
+        assert words in PAGE
+        assert words in sources

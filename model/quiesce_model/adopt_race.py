@@ -22,14 +22,12 @@ class AdoptRace(AdoptPair):
 
     An action is clean from the start of its run, so what changes while it runs makes it dirty. ``validate_run_end`` is
     a repair: a run of which a read has changed meanwhile is to be run again. ``end_yields`` is another: where a row was
-    adopted meanwhile, the run's end leaves the action as it is. With ``end_cleans`` the end of a run also forgets what
-    has made the action dirty meanwhile.
+    adopted meanwhile, the run's end leaves the action as it is.
     """
 
     may_race: bool = constant(True)
     validate_run_end: bool = constant(False)
     end_yields: bool = constant(False)
-    end_cleans: bool = constant(False)
 
     body: list[Body] = each("sessions", Body)
 
@@ -67,7 +65,7 @@ class AdoptRace(AdoptPair):
     def subscribe(self, s: int) -> None:
         """What the run has read is what makes its action dirty."""
         node = self.session[s].node[0]
-        if self.end_cleans:
+        if not self.rule("ADO-39"):
             node.dirty = False
         for d in range(self.documents):
             node.trigger[d] = self.body[s].reads[d]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -178,13 +179,19 @@ def shown_progress(found: Iterator[Ablation]) -> Iterator[Ablation]:
 @save_option
 @json_option
 def why(rule: str, chosen: type[Machine] | None, full: bool, show: Any, hide: Any, traces: Path, as_json: bool) -> Exit:
-    """Show why RULE is there: what fails without it, and the shortest way to it."""
+    """Show why RULE is there: what fails without it, and the shortest way to it.
+
+    RULE may also be what the tables call its source, such as C6: then it is the first of the rules from there."""
     known = {found.id: found for found in read_rules(find_tables(Path.cwd()))}
     suites = project()
     candidates = [chosen] if chosen is not None else machines(suites)
     sites = sites_of(candidates)
+    asked, several = rule, [rule]
     if rule not in sites and rule not in known:
-        raise Problem(unknown("rule", rule, "the project", [*known, *sites]))
+        several = rules_from(rule, known.values())
+        if not several:
+            raise Problem(unknown("rule", rule, "the project", [*known, *sites]))
+        rule = several[0]
     progress = Progress()
     with interruptible() as interruption:
         try:
@@ -216,6 +223,9 @@ def why(rule: str, chosen: type[Machine] | None, full: bool, show: Any, hide: An
         )
         return exit
     page = sheet()
+    if asked != rule:
+        others = f"; see also {', '.join(several[1:])}" if several[1:] else ""
+        say([f"{asked} is {rule}{others}"])
     say(why_lines(rule, known.get(rule), sites.get(rule, ()), page))
     if found is None or kill is None:
         say([page.tone("without it  nothing fails at the scopes that were looked at", "odd")])
@@ -228,6 +238,11 @@ def why(rule: str, chosen: type[Machine] | None, full: bool, show: Any, hide: An
         see = [("saved", saved), ("see it", f"quiesce trace show {saved}")]
         say(["", *counterexample(tell(kill.trace, look.keep), page, full=full, see=see)])
     return exit
+
+
+def rules_from(source: str, known: Iterable[Rule]) -> list[str]:
+    """The rules that the tables say are from ``source``, one of its words, such as C6 or §3."""
+    return [rule.id for rule in known if source in re.split(r"[\s,;]+", rule.source)]
 
 
 Reason = tuple[Job, Ablation]

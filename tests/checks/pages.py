@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +46,7 @@ def part(found: re.Match[str], folder: Path) -> str:
 
 
 def call(words: str, folder: Path) -> str:
-    program, *arguments = words.split()
+    program, *arguments = shlex.split(words)
     modules = {"quiesce": ["-m", "quiesce_checks.cli"], "pytest": ["-m", "pytest", "-q", "-p", "no:cacheprovider"]}
     command = [sys.executable, *modules[program], *arguments] if program in modules else [program, *arguments]
     environment = {**os.environ, "COLUMNS": "96", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -31,13 +31,26 @@ MEMORY = 100 << 20
 """Bytes of each machine's object store: more than the tests need."""
 
 
-@pytest.fixture(scope="module")
-def machines() -> Generator[Any]:
+def two_nodes() -> Any:
+    """Ray gives a node 30 seconds to start, which is not always enough where others work: the third time counts."""
     from ray.cluster_utils import Cluster as Machines
 
-    head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": MEMORY}
-    made: Any = Machines(initialize_head=True, head_node_args=head)
-    made.add_node(num_cpus=1, object_store_memory=MEMORY)
+    for last in (False, False, True):
+        made: Any = Machines()
+        try:
+            for _ in range(2):
+                made.add_node(num_cpus=1, object_store_memory=MEMORY, include_dashboard=False)
+            return made
+        except Exception as error:
+            if last or "timed out during startup" not in str(error):
+                raise
+            made.shutdown()
+    raise AssertionError
+
+
+@pytest.fixture(scope="module")
+def machines() -> Generator[Any]:
+    made = two_nodes()
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()
@@ -112,7 +125,7 @@ def test_limits_and_ctrl_c_end_it_inconclusive(two: dict[str, Any]) -> None:
     assert explore(yardstick(SMALL), confirm=None, progress=interrupt, **two).stop is Stop.INTERRUPTED
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_relations_are_searched_alike(seed: int, two: dict[str, Any]) -> None:
     assert alike(at_random(seed), PLAIN, two, deadlock=True)
 

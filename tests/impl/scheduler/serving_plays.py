@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from api_world import SessionPeer
@@ -133,6 +134,8 @@ class Play:
 
     spec: Spec
     static: bool = True
+    random: Random | None = None
+    """If given, what a write brings about is delivered and run in an order of its choice."""
     world: ServingWorld = field(default_factory=ServingWorld)
     needs: dict[tuple[int, int], Action] = field(default_factory=dict[tuple[int, int], Action])
     written: int = 0
@@ -178,6 +181,8 @@ class Play:
         else:
             self.world.advance(1_001)
             assert self.runtime.instances() == []
+        if isinstance(move, Write) and self.random is not None:
+            self.world.shuffle(self.random)
         self.world.settle()
         self.check(move)
 

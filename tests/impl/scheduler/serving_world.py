@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from api_world import ApiWorld, SessionPeer
@@ -48,11 +50,16 @@ class Runtime:
         link = self.links[client] = self.world.loop.link(client)
         link.connect()
 
+    def step(self) -> bool:
+        stepped = None if self.dead else self.server.step()
+        if stepped is not None:
+            self._note(stepped)
+        return stepped is not None
+
     def run(self) -> bool:
         moved = False
-        while not self.dead and (stepped := self.server.step()) is not None:
+        while self.step():
             moved = True
-            self._note(stepped)
         return moved
 
     def _note(self, stepped: Stepped) -> None:
@@ -113,6 +120,22 @@ class ServingWorld(ApiWorld):
             moved += [runtime.run() for runtime in self.runtimes]
             if not any(moved) and self.loop.settle() == 0:
                 return
+        raise RuntimeError("the sessions never come to rest while time stands")
+
+    def shuffle(self, random: Random, limit: int = 100_000) -> None:
+        """As ``settle``, but one delivery, decision or step at a time, in any order."""
+        idle = 0
+        for _ in range(limit):
+            moves: list[Callable[[], object]] = [self.loop.decide]
+            moves += [move for link in self.loop.links for move in (link.up, link.down)]
+            moves += [peer.step for peer in self.peers]
+            moves += [runtime.step for runtime in self.runtimes]
+            move, times = random.choice(moves), random.choice((1, 1, 1, 5, 20))
+            idle = 0 if [made for _ in range(times) if (made := move())] else idle + 1
+            if idle > 30:  # bad luck, or nothing is left
+                if not [move for move in moves if move()]:
+                    return
+                idle = 0
         raise RuntimeError("the sessions never come to rest while time stands")
 
     def advance(self, milliseconds: float) -> None:

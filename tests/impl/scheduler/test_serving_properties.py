@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from serving_plays import Come, Derivation, Die, Move, Need, Play, Rest, Spec, Write, moves, specs
 
 from quiesce.address import Scope
@@ -14,42 +17,44 @@ from quiesce.serving.seat import Seat, SeatRules, SeatTransaction
 from quiesce.storage.transaction import Transaction
 
 BRIEFLY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-LONG = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def play(spec: Spec, made: list[Move], *, static: bool) -> None:
-    """Every move is checked when everything has come to rest."""
-    stage = Play(spec, static)
+def play(spec: Spec, made: list[Move], *, static: bool, seed: int | None = None) -> None:
+    """Every move is checked when everything has come to rest. ``seed``: of the order of deliveries and runs."""
+    stage = Play(spec, static, None if seed is None else Random(seed))
     for move in made:
         stage.make(move)
 
 
 @BRIEFLY
-@given(specs(dynamic=False), moves(deaths=False))
+@given(specs(dynamic=False), moves(deaths=False), st.integers(0, 9_999))
 def test_each_instance_has_its_function_s_value_and_nothing_runs_twice_for_one_wave(
-    spec: Spec, made: list[Move]
+    spec: Spec, made: list[Move], seed: int
 ) -> None:
-    play(spec, made, static=True)
+    play(spec, made, static=True, seed=seed)
 
 
 @BRIEFLY
-@given(specs(dynamic=True), moves(deaths=True))
-def test_values_and_privacy_hold_while_reads_change_and_runtimes_come_and_go(spec: Spec, made: list[Move]) -> None:
-    play(spec, made, static=False)
+@given(specs(dynamic=True), moves(deaths=True), st.integers(0, 9_999))
+def test_values_and_privacy_hold_while_reads_change_and_runtimes_come_and_go(
+    spec: Spec, made: list[Move], seed: int
+) -> None:
+    play(spec, made, static=False, seed=seed)
 
 
 @pytest.mark.slow
 @LONG
-@given(specs(dynamic=False), moves(deaths=False))
-def test_the_first_for_longer(spec: Spec, made: list[Move]) -> None:
-    play(spec, made, static=True)
+@given(specs(dynamic=False), moves(deaths=False), st.integers(0, 9_999))
+def test_the_first_for_longer(spec: Spec, made: list[Move], seed: int) -> None:
+    play(spec, made, static=True, seed=seed)
 
 
 @pytest.mark.slow
 @LONG
-@given(specs(dynamic=True), moves(deaths=True))
-def test_the_second_for_longer(spec: Spec, made: list[Move]) -> None:
-    play(spec, made, static=False)
+@given(specs(dynamic=True), moves(deaths=True), st.integers(0, 9_999))
+def test_the_second_for_longer(spec: Spec, made: list[Move], seed: int) -> None:
+    play(spec, made, static=False, seed=seed)
 
 
 # -- each of these is noticed
@@ -86,6 +91,33 @@ def broken(monkeypatch: pytest.MonkeyPatch, spec: Spec) -> None:
 def test_seats_that_do_not_wait_for_wider_ones_run_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Seat, "waits_for", lambda self, wider: False)
     broken(monkeypatch, DIAMOND)
+
+
+SHARED: list[Move] = [*WROTE, Write(1, "title"), Write(0, "title"), Write(1, "title")]
+
+
+def test_in_whatever_order_things_arrive_one_write_is_one_wave() -> None:
+    for seed in range(5):
+        play(DIAMOND, SHARED, static=True, seed=seed)
+
+
+@pytest.mark.parametrize(
+    "ignored", ["what has still to run", "what has not arrived there", "what has not arrived here"]
+)
+def test_each_thing_that_a_seat_waits_for_is_needed(monkeypatch: pytest.MonkeyPatch, ignored: str) -> None:
+    def waits_for(self: Seat, wider: Seat) -> bool:
+        knows, known = self.client.replica.synced, wider.client.replica.synced
+        reasons = {
+            "what has still to run": not wider.quiet,
+            "what has not arrived there": known < knows,
+            "what has not arrived here": wider.last_seq > knows,
+        }
+        return any(holds for reason, holds in reasons.items() if reason != ignored)
+
+    monkeypatch.setattr(Seat, "waits_for", waits_for)
+    with pytest.raises(AssertionError):
+        for seed in range(40):
+            play(DIAMOND, SHARED, static=True, seed=seed)
 
 
 def test_seats_that_read_on_where_they_see_nothing_derive_the_wrong_value(monkeypatch: pytest.MonkeyPatch) -> None:

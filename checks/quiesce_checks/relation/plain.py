@@ -1,4 +1,4 @@
-"""A relation without its history: what ghosts hold decides nothing, so those who look at no property can leave it out."""
+"""A relation without its history: ghosts decide nothing, so those who look at no property can leave them out."""
 
 from __future__ import annotations
 

@@ -20,10 +20,18 @@ from quiesce_checks.relation.interpret import Interpreter
 from quiesce_model import twin
 from quiesce_model.breaker import Breaker
 from quiesce_model.breaker_table import BreakerTable
+from quiesce_model.cadence import Cadence
 from quiesce_model.classifier import Classifier
+from quiesce_model.crossing import Crossing
 from quiesce_model.echo_loop import EchoLoop
+from quiesce_model.fan_out import FanOut
+from quiesce_model.fast_input import FastInput
 from quiesce_model.language import values
 from quiesce_model.language.machine import Machine
+from quiesce_model.many_replicas import ManyReplicas
+from quiesce_model.many_sessions import ManySessions
+from quiesce_model.one_node import OneNode
+from quiesce_model.one_session import OneSession
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -56,7 +64,21 @@ SHIPPED: dict[str, Machine] = {
     "table": BreakerTable(threshold=2, window=1, base=1, cap=1, quiet=2, documents=2, capacity=1),
     "classifier": Classifier(causes=1),
     "echo loop": EchoLoop(threshold=2, window=1, base=1, cap=1, quiet=2, may_agree=True, may_leave=True),
+    "fan out": FanOut(threshold=2, window=1, base=1, cap=2, quiet=3),
+    "crossing": Crossing(threshold=2, window=1, base=1, cap=2, quiet=3, by_descent=True),
+    "fast input": FastInput(threshold=2, window=1, base=1, cap=2, quiet=3),
+    "cadence": Cadence(threshold=3, window=2, base=1, cap=1, quiet=3),
 }
+
+LARGER: dict[str, Machine] = {
+    "one node": OneNode(debounce=1, throttle=0, longest_echo=1, budget=1, cap=1, hold_passes=1),
+    "one session": OneSession(cycle=True, foreign=True, budget=1, cap=1),
+    "many replicas": ManyReplicas(most=2, may_pull=True, may_watch=True, may_fail=True, may_expire=True),
+    "many sessions": ManySessions(
+        threshold=2, window=1, base=1, cap=1, quiet=2, may_agree=True, may_type=True, may_return=True
+    ),
+}
+"""Machines of which a state takes longer to ask about."""
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -68,6 +90,19 @@ def test_readings_of_a_shipped_model_agree(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_readings_of_a_shipped_model_agree_everywhere(name: str) -> None:
     assert disagreements(SHIPPED[name], 1_000_000) == []
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_readings_of_a_larger_shipped_model_agree(name: str) -> None:
+    assert disagreements(LARGER[name], 30) == []
+    assert disagreements_with_formulas(LARGER[name], 12) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGER)
+def test_readings_of_a_larger_shipped_model_agree_far_and_wide(name: str) -> None:
+    assert disagreements(LARGER[name], 4_000) == []
+    assert disagreements_with_formulas(LARGER[name], 300) == []
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -17,6 +17,7 @@ import pytest
 
 from quiesce.address import Address
 from quiesce.commits import Document
+from quiesce.scheduler.agenda import Agenda
 from quiesce.scheduler.breaker import RemoteEchoBreaker
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.convergence import ConvergencePolicy
@@ -176,14 +177,6 @@ def test_storms_are_behaviours_of_each_node(written: Path):
     assert {"run", "finish", "succeed", "begin_pass", "end_pass"} <= set(found.coverage.actions)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_gates_in_use_are_behaviours_of_each_node(seed: int, written: Path):
-    gated(seed)
-    found = judged(written, "node")
-    assert found.outcome is Outcome.HOLDS, found.judged
-    assert found.coverage.actions["run"] > 20
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_what_the_event_lane_asks_for_is_a_behaviour_of_each_node(seed: int, written: Path):
     handled(seed)
@@ -194,15 +187,16 @@ def test_what_the_event_lane_asks_for_is_a_behaviour_of_each_node(seed: int, wri
     assert any(event["event"] == "run-started" and event["label"] == "double" for event in events_of(written))
 
 
-def test_gates_in_use_show_nearly_all_that_the_machine_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_gates_in_use_are_behaviours_of_each_node_and_show_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     rules, actions = set[str](), set[str]()
     for seed in range(4):
         path = tmp_path / f"{seed}.ndjson"
         monkeypatch.setenv(VARIABLE, str(path))
         gated(seed)
-        coverage = judged(path, "node").coverage
-        rules |= set(coverage.rules)
-        actions |= set(coverage.actions)
+        found = judged(path, "node")
+        assert found.outcome is Outcome.HOLDS, found.judged
+        rules |= set(found.coverage.rules)
+        actions |= set(found.coverage.actions)
     assert {"retire", "register", "resolve_idle", "change", "run", "end_pass"} <= actions
     assert {"GAT-1", "GAT-3", "GAT-5", "GAT-6", "GAT-7", "GAT-8", "GAT-10", "GAT-22", "GAT-36"} <= rules
 
@@ -270,6 +264,44 @@ def test_a_breaker_that_renews_for_as_long_as_before_is_refused(written: Path, m
     monkeypatch.setattr(RemoteEchoBreaker, "_back_off", no_longer)
     storm(POLICIES["as specified"])
     assert "pair.backoff" in refused(written, "pair")
+
+
+def test_a_scheduler_that_forgets_whom_to_wake_is_refused(written: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Agenda, "next_deadline", lambda self, now: None)
+    simulation = Simulation(lambda: 1.0, BreakerPolicy())
+    actor = simulation.actor("mine")
+    desk(actor, throttle_ms=40)
+    put(actor, 1)
+    simulation.run(10)
+    put(actor, 2)
+    put(actor, 3, "else")
+    actor.scheduler.queue_tick()
+    simulation.run(100)
+    assert refused(written, "node") == "waits"
+
+
+def test_commits_that_outlive_their_registration_count_for_nothing(written: Path):
+    simulation = Simulation(lambda: 40.0, BreakerPolicy(**POLICIES["as specified"]))
+    actors = [simulation.actor(name) for name in ("a", "b")]
+    nodes: list[Node] = []
+    for number, actor in enumerate(actors):
+
+        def body(run: Run, number: int = number) -> None:
+            run.read(Document("shared"))
+            run.write(Document("shared"), (), number)
+
+        nodes.append(Node(f"n{number}", Kind.EFFECT, body))
+        actor.scheduler.register(nodes[-1])
+    for _ in range(12):
+        simulation.run(190)
+        if actors[0].scheduler.runner.unsettled:
+            actors[0].scheduler.unregister(nodes[0])
+            actors[0].scheduler.register(nodes[0])
+    for mapping in ("pair", "node"):
+        found = judged(written, mapping)
+        assert found.outcome is Outcome.HOLDS, found.judged
+    assert any(event.get("fate") == "outlived" for event in events_of(written))
+    assert "BRK-25" in judged(written, "pair").coverage.rules
 
 
 MUTATIONS = ("dropped", "doubled", "delayed by 1 ms", "another value")

@@ -168,12 +168,12 @@ def child(path: Path, seed: int, ending: str) -> subprocess.Popen[bytes]:
 
 
 def test_several_processes_write_into_one_file(path: Path):
-    children = [child(path, seed, "end") for seed in range(3)]
-    assert [process.wait(60) for process in children] == [0, 0, 0]
+    children = [child(path, seed, "end") for seed in range(2)]
+    assert [process.wait(60) for process in children] == [0, 0]
     sessions: dict[str, list[float]] = {}
     for event in lines(path):
         sessions.setdefault(event["session"], []).append(event["at"])
-    assert len(sessions) == 6
+    assert len(sessions) == 4
     assert all(times == sorted(times) and len(times) > 20 for times in sessions.values())
 
 

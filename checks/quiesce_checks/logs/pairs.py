@@ -136,6 +136,8 @@ class Pairs:
                 return self.kicked_off(line, action, at)
             case "committed":
                 return self.committed(line, session, action, at)
+            case "not-committed" if line.fields["fate"] == "outlived":
+                return self.outlived(action, number(line, "run"), at)
             case "not-committed" | "not-kicked-off":
                 stale = line.fields.get("fate") == "stale"
                 return self.gone(action, number(line, "run"), at, stale=stale)
@@ -192,6 +194,13 @@ class Pairs:
             place = pair.flight.index(run)
             pair.flight.remove(run)
             yield self.did(pair, at, Did("commit", seen, place=place))
+
+    def outlived(self, action: Action, run: int, at: int) -> Iterable[Reading]:
+        """Whatever became of the commit, it counts for nothing."""
+        for pair in flying(action, run):
+            place = pair.flight.index(run)
+            pair.flight.remove(run)
+            yield self.did(pair, at, Did("commit", place=place))
 
     def gone(self, action: Action, run: int, at: int, *, stale: bool) -> Iterable[Reading]:
         for pair in flying(action, run):

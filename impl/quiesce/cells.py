@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quiesce.address import Path, Scope
 from quiesce.commits import Document
+from quiesce.frozen import Last, frozen
 from quiesce.scheduler.identity import DurableIdentity
 from quiesce.scheduler.node import Node
 from quiesce.scheduler.run import NotYet
@@ -35,7 +36,7 @@ class Readable:
         self._session = session
 
     def get(self) -> Any:
-        """The value. Shared with everybody: do not change it in place."""
+        """The value. It is shared with everybody, and refuses to be changed in place."""
         raise TypeError(f"a {type(self).__name__} has no value: use a cell or a derived value")
 
     @property
@@ -67,13 +68,14 @@ class Cell(Readable):
         super().__init__(session)
         self.document = document
         self.path = path
-        self.default = default
+        self.default = frozen(default)
+        self._last = Last()
 
     def get(self) -> Any:
         """The value, or the default where there is none."""
         run = self._session.current
         found = self._look() if run is None else run.read(self.document, self.path)
-        return self.default if found is ABSENT else found
+        return self.default if found is ABSENT else self._last(found)
 
     def keys(self) -> tuple[str, ...] | int:
         """An object's keys, or an array's length, without following what is inside; empty where there is none."""
@@ -103,7 +105,7 @@ class Cell(Readable):
 
         def apply(run: Run) -> None:
             found = run.read(self.document, self.path)
-            run.write(self.document, self.path, change(self.default if found is ABSENT else found))
+            run.write(self.document, self.path, change(self.default if found is ABSENT else self._last(found)))
 
         return self._session.write(apply)
 
@@ -130,6 +132,7 @@ class Derived(Readable):
         super().__init__(session)
         self._node: Node | None = None
         self._identity: DurableIdentity | None = None
+        self._last = Last()
         self.id = id
         self.scope = scope
         """The widest scope in which it may lie."""
@@ -160,7 +163,7 @@ class Derived(Readable):
         found = self.peek(self._session.current)
         if found is ABSENT:
             raise NotYet(f"{self.id} has not been derived yet: read it in an effect, or wait for idle")
-        return found
+        return self._last(found)
 
     def peek(self, run: Run | None, path: Path = ()) -> Maybe:
         """The value, or what is at a path in it, or ``ABSENT``; a read of ``run`` if there is one."""

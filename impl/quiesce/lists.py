@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quiesce.cells import Derived, narrowest
+from quiesce.frozen import frozen
 from quiesce.scheduler.node import Kind, Node
 from quiesce.scheduler.run import NotYet, Run
 from quiesce.values import ABSENT, Json, is_array, is_object, value_hash
@@ -88,7 +89,7 @@ class ListActions:
                 return None  # it has just gone, and this action is about to
             return self.session.call(
                 inner,
-                lambda: self.function(element),
+                lambda: self.function(frozen(element)),
                 lambda made: result.place(inner, made, narrowest(inner, result.id)),
             )
 

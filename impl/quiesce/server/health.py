@@ -134,44 +134,75 @@ const element = (tag, text, cls) => {
   if (cls) made.className = cls;
   return made;
 };
-const table = (heads, rows) => {
+const table = (heads, rows, mark = () => "") => {
   const made = element("table"), head = element("tr");
   for (const [text, cls] of heads) head.append(element("th", text, cls));
   made.append(head);
-  for (const row of rows) {
-    const line = element("tr");
+  for (const [number, row] of rows.entries()) {
+    const line = element("tr", "", mark(number));
     row.forEach((cell, index) => line.append(element("td", cell, heads[index][1])));
     made.append(line);
   }
   return made;
 };
+const endings = {
+  convergence: "agreed: a run left the document as it was", quiet: "went quiet for two minutes",
+  retired: "the action was taken out", evicted: "forgotten: too many pairs",
+};
+// One line for each loop: a trip and, if it was told, the clear that ended it. The newest first, held ones before all.
+const loops = reports => {
+  const open = new Map(), made = [];
+  for (const report of [...reports].sort((a, b) => a.at - b.at)) {
+    const key = JSON.stringify([report.session, report.action, report.instance, report.document]);
+    if (report.event === "trip" || !open.has(key)) {
+      const loop = { ...report, trip: report.event === "trip" ? report.at : null, end: null };
+      open.set(key, loop);
+      made.push(loop);
+    }
+    if (report.event === "clear") Object.assign(open.get(key), { ...report, end: report.at }), open.delete(key);
+  }
+  return made.sort((a, b) => (a.end !== null) - (b.end !== null) || b.at - a.at);
+};
+const breaker = space => {
+  const found = loops(space.sessionReports), held = found.filter(loop => loop.end === null).length;
+  const line = held
+    ? element("p", `${held} held of ${found.length} reported. An action rewrites a document against another writer, ` +
+      "and its runs are spaced out.", "warn")
+    : element("p", "None is held now. These were, and are over.");
+  const time = at => at === null ? "–" : new Date(at).toLocaleTimeString();
+  return [element("h2", "loops that the breaker holds back"), line, table(
+    [["state"], ["since"], ["session"], ["commits/s", "number"], ["action"], ["document"], ["how it ended"],
+    ["renewed", "number"], ["held", "number"]],
+    found.map(loop => [
+      loop.end === null ? "held" : "over", time(loop.trip),
+      `${loop.session} ${loop.principal}`, (space.commitRates[loop.session] ?? 0).toFixed(1), loop.action,
+      `${loop.instance}/${loop.document}${loop.actsFor ? ` for ${loop.actsFor}` : ""}`,
+      endings[loop.reason] ?? "–", loop.end === null ? "–" : loop.renewals,
+      loop.end === null ? "–" : `${(loop.heldMs / 1000).toFixed(1)} s`]),
+    index => found[index].end === null ? "warn" : "")];
+};
 const show = stats => {
   const verdicts = Object.entries(stats.verdicts).map(([name, count]) => `${count} ${name}`).join(", ") ||
-  "none"; get("totals").textContent =
+  "none";
+  get("totals").textContent =
     `${stats.connections} connections, ${stats.sessions} sessions. Commits: ${verdicts}. ` +
     `${stats.batches} durable batches, ${stats.windows} windows.`;
   const all = get("spaces");
   all.replaceChildren();
   for (const [name, space] of Object.entries(stats.spaces)) {
-    all.append(element("h2", `${name} at ${space.sequence}`));
+    all.append(element("h2", `space ${name}, at commit ${space.sequence}`));
     if (space.queue) all.append(element("p", `${space.queue} jobs wait`));
-    if (space.storageFailures) all.append(element("p", `storage failed ${space.storageFailures} times`,
-    "warn")); all.append(table(
-      [["session"], ["principal"], ["state"], ["commits/s", "number"], ["tracked", "number"], ["unsent bytes",
-      "number"]], Object.entries(space.sessions).map(([id, s]) => [
+    if (space.storageFailures)
+      all.append(element("p", `storage failed ${space.storageFailures} times`, "warn"));
+    all.append(table(
+      [["session"], ["principal"], ["state"], ["commits/s", "number"], ["tracked", "number"],
+      ["unsent bytes", "number"]],
+      Object.entries(space.sessions).map(([id, s]) => [
         id, s.principal, s.behind !== null ? "behind" : s.attached ? "attached" : "detached",
         space.commitRates[id].toFixed(1), s.tracked, s.unsent ? s.unsent.bytes : "–"])));
     if (space.serving) all.append(element("p",
       `${space.serving.actions} derivations served by ${space.serving.holder}, with ${space.serving.seats} seats`));
-    if (space.sessionReports.length) {
-      all.append(element("h2", "breaker reports"));
-      all.append(table(
-        [["when"], ["event"], ["action"], ["document"], ["how it ended"], ["held", "number"]],
-        space.sessionReports.map(r => [
-          new Date(r.at).toLocaleTimeString(), r.event, r.action,
-          `${r.instance}/${r.document}${r.actsFor ? ` for ${r.actsFor}` : ""}`,
-          r.reason || "–", r.heldMs ? `${(r.heldMs / 1000).toFixed(1)} s` : "–"])));
-    }
+    if (space.sessionReports.length) all.append(...breaker(space));
   }
 };
 const ask = async () => {

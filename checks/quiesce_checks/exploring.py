@@ -45,8 +45,8 @@ def exploration(machine: Machine, properties: Iterable[str] | None, ways: Ways, 
             raise
         raise MissingExtra("a search on a cluster", "ray", "cluster") from None
     except lost as error:
-        text = f"the search was given up, since owners of states were lost again and again: {error}"
-        raise Problem(text, remedy="give each more memory, or use fewer of them", exit=Exit.INCONCLUSIVE) from None
+        text, remedy = f"the search was given up: {error}", "give each more memory, or use fewer of them"
+        raise Problem(text, remedy=remedy, exit=Exit.INCONCLUSIVE) from None
     except ValueError as error:  # what exploration does not decide, what does not go together, numbers too wide
         raise Problem(str(error)) from None
 

@@ -123,9 +123,23 @@ def test_the_shortest_trace_is_as_long_when_a_process_was_lost(started: list[Pro
 
 def test_a_process_lost_again_and_again_ends_it_with_a_sentence(started: list[Processes]) -> None:
     watcher = Once(0, lambda: kill(started), times=99)
-    with pytest.raises(Lost, match=r"the process of owner 1 was ended by signal 9 \(SIGKILL\)"):
+    with pytest.raises(Lost, match=r"again and again .*: the process of owner 1 was ended by signal 9 \(SIGKILL\)"):
         explore(yardstick(BASE), confirm=None, progress=watcher, **TWO)
     assert len(watcher.at) == levels.LOSSES + 1
+
+
+def test_processes_that_cannot_take_their_memory_end_it_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_to_be_read(size: int) -> int:
+        path = tmp_path / "boxes"
+        path.write_bytes(b"")
+        os.truncate(path, size)
+        return os.open(path, os.O_RDONLY)
+
+    monkeypatch.setattr(processes, "shared", only_to_be_read)
+    with pytest.raises(Lost, match=r"2 processes cannot be started: .*Permission denied"):
+        explore(yardstick(BASE), confirm=None, **TWO)
 
 
 def test_a_process_lost_before_it_tells_its_traces(started: list[Processes], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -264,6 +264,7 @@ def test_a_folder_that_cannot_be_written_ends_it_inconclusive(tmp_path: Path, mo
     assert found.stop is Stop.DISK
 
 
+@pytest.mark.usefixtures("as_if_sent")
 def test_when_owners_have_gone_only_states_of_traces_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "FEW_STATES", 0)
     found = explore(Lamps(), **TWO)

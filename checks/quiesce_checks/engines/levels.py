@@ -104,9 +104,12 @@ class Levels:
             self.transport.stop()
 
     def prepare(self) -> None:
-        """Make the owners."""
+        """Make the owners. Raises :class:`Lost` if the system does not let them be made."""
         self.owners = self.transport.owners
-        self.compile_seconds = self.transport.start(self.plan())
+        try:
+            self.compile_seconds = self.transport.start(self.plan())
+        except (MemoryError, OSError) as error:
+            raise Lost(f"{self.transport.name} cannot be started: {error or 'no memory'}") from None
 
     def search(self) -> Stop:
         """From where the owners are to an end."""
@@ -143,7 +146,7 @@ class Levels:
             except Unusable as error:
                 raise Unusable("; ".join([*reasons, str(error)])) from None
             owners_of(saved, self.owners)
-            said = self.take_up(path, int(saved.numbers["level"]), list(saved.numbers["sums"]))
+            said = self.take_up(path.resolve(), int(saved.numbers["level"]), list(saved.numbers["sums"]))
             if said:
                 return
             reasons.append(self.refused)
@@ -165,7 +168,7 @@ class Levels:
         self.deepest_lost = max(self.level, self.deepest_lost)
         self.lost.append(str(lost))
         if self.losses > LOSSES:
-            raise lost
+            raise Lost(f"owners were lost again and again before a level was done: {lost}")
         self.reports = []
         self.transport.revive()
 
@@ -183,7 +186,7 @@ class Levels:
         return None
 
     def save(self, checkpoints: Checkpoints) -> Stop | None:
-        path = checkpoints.folder / f"{checkpoints.next():06d}.checkpoint"
+        path = checkpoints.folder.resolve() / f"{checkpoints.next():06d}.checkpoint"
         sums = self.transport.ask("save", self.level, path, self.digest)
         if any(text.startswith(" ") for text in sums):
             return Stop.DISK
@@ -285,11 +288,11 @@ class Levels:
         return self.transport.ask_one(owner, "look", index)
 
     def gathered(self, found: tuple[int | None, ...]) -> OwnedStates:
-        """States that are still there when the owners are not: all, if they are few, or those of traces."""
+        """States, also when the owners are gone: then all, if they are few, or those of traces."""
         states = OwnedStates(
             self.program.layout, self.owners, lambda owner, at: self.transport.ask_one(owner, "look", at)
         )
-        if self.count <= FEW_STATES:
+        if self.count <= FEW_STATES and not self.transport.near:
             for owner, seen in enumerate(self.transport.ask("all_seen")):
                 states.seen.update((at * self.owners + owner, state) for at, state in enumerate(seen))
         for number in found:
@@ -298,7 +301,8 @@ class Levels:
             if number:
                 raise Disagreement(f"{self.program.relation.name}: parents lead from a state to itself")
             states.at(0)
-        states.look = gone
+        if not self.transport.near:
+            states.look = gone
         return states
 
 

@@ -52,7 +52,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever gives orders decides
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     try:
-        worker = Worker(*connection.recv())
+        told = connection.recv()
+        try:
+            worker = Worker(*told)
+        except Exception as error:
+            connection.send((False, error))
+            return
         connection.send((True, worker.compile_seconds))
         while True:
             order, given = connection.recv()

@@ -9,6 +9,7 @@ from .breaker import breaker_pairing
 from .classifier import classifier_pairing
 from .echo_sessions import echo_loop_pairing
 from .one_node import one_node_pairing
+from .one_session import one_session_pairing
 from .table import table_pairing
 
 PAIRINGS: Mapping[str, Callable[..., Pairing]] = {
@@ -16,6 +17,7 @@ PAIRINGS: Mapping[str, Callable[..., Pairing]] = {
     "table": table_pairing,
     "classifier": classifier_pairing,
     "one_node": one_node_pairing,
+    "one_session": one_session_pairing,
     "echo_loop": echo_loop_pairing,
 }
 """Our pairings by name; each takes constants of its model and, if it has to do with time, ``tick``."""
@@ -26,11 +28,14 @@ GATES = {"debounce": 100, "throttle": 40, "base": 250, "cap": 2_000, "hold_passe
 """An author's debounce and throttle, what a pass allows, and a breaker that backs off for a moment: its own durations
 are compared where it is."""
 
+PASSES = {name: GATES[name] for name in ("base", "cap", "hold_passes", "budget")}
+
 PRODUCTION: Mapping[str, Mapping[str, int | bool]] = {
     "breaker": BREAKER,
     "table": BREAKER | {"actions": 2, "documents": 3, "capacity": 4},
     "classifier": {},
     "one_node": GATES | {"conflicts": True, "may_retire": True},
+    "one_session": PASSES | {"cycle": True, "restless": True, "may_unwatch": True},
     "echo_loop": BREAKER | {"sessions": 3, "may_agree": True, "may_leave": True, "may_type": True},
 }
 """The constants of walks at production scale, in ms where they are durations."""

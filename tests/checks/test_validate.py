@@ -189,14 +189,14 @@ def test_a_coarser_unit_refuses_what_lies_between_unless_it_may_round(quiesce: C
 # Bounds are never a pass, nor a refusal.
 
 
-def test_a_refusal_after_a_bound_on_hidden_steps_is_inconclusive(quiesce: Command):
+def test_a_refusal_after_a_bound_on_hidden_steps_is_inconclusive(quiesce: Command, request: pytest.FixtureRequest):
     options = mapping('events={"closed": "close"}, hidden=("sell",), most_hidden=1')
     code, out, _ = quiesce(f"validate {log({'at': 0, 'event': 'closed'}, {'at': 1, 'event': 'closed'})} {options}")
     assert code == 0, out  # it could close before anything was sold
     more = mapping('events={"opened": "open"}, hidden=("sell",), most_hidden=1', "more_mapping.py")
     code, out, _ = quiesce(f"validate {log({'at': 0, 'event': 'opened'})} {more}")
     assert code == 3
-    assert "more than 1 hidden step" in out
+    hold_against("validate_inconclusive", timeless(out), request)
     enough = mapping('events={"opened": "open"}, hidden=("sell",), most_hidden=3', "enough_mapping.py")
     Path("log.ndjson").write_text('{"at": 0, "event": "opened"}\n')
     assert quiesce(f"validate log.ndjson {enough} --scope pause=0")[0] == 0
@@ -205,7 +205,7 @@ def test_a_refusal_after_a_bound_on_hidden_steps_is_inconclusive(quiesce: Comman
 def test_more_states_than_allowed_is_inconclusive(quiesce: Command):
     code, out, _ = quiesce(f"validate {log(sold(0), sold(1))} {TICKETS} --limit-states 1")
     assert code == 3
-    assert "more than 1 states alive at line 1" in out
+    assert "more than 1 state alive at line 1" in out
 
 
 # What is no log, and what is no mapping.

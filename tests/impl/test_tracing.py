@@ -184,3 +184,7 @@ def test_a_crash_costs_the_line_that_was_being_written_and_no_other(path: Path):
     assert len([json.loads(line) for line in whole]) > 20
     with pytest.raises(json.JSONDecodeError):
         json.loads(torn)
+    one_node()  # another process goes on in the same file
+    *before, first = path.read_text().splitlines()[: len(whole) + 2]
+    assert before == [*whole, torn]
+    assert json.loads(first)["event"] == "opened"

@@ -17,6 +17,8 @@ from ..problems import Problem
 LONGEST = 16 * 1024 * 1024
 """Bytes of one line; a longer one is no line of a log."""
 
+REMEDY = "one JSON object a line; a line in the middle that a crash has cut off has to be taken out by hand"
+
 SHOWN = 160
 """How much of a line is shown."""
 
@@ -89,9 +91,9 @@ class Log:
 
     def garbage(self, error: Exception) -> Problem:
         if isinstance(error, json.JSONDecodeError):
-            return self.problem(f"this line is not JSON: {error.msg}", column=error.colno)
+            return self.problem(f"this line is not JSON: {error.msg}", column=error.colno, remedy=REMEDY)
         said = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else "it is nested too deeply"
-        return self.problem(f"this line is not JSON: {said}")
+        return self.problem(f"this line is not JSON: {said}", remedy=REMEDY)
 
     def problem(self, text: str, *, column: int | None = None, remedy: str | None = None) -> Problem:
         place = self.name if self.name != "-" else "standard input"

@@ -17,6 +17,7 @@ from quiesce_model.language.machine import ActionInfo, Choices, Machine, Step, a
 from quiesce_model.language.outcome import Blocked, Fault
 
 from ..problems import Problem, unknown
+from ..report.figures import plural
 from .flat import Flat
 from .mapping import Did, Part
 from .moments import Time
@@ -315,7 +316,7 @@ class Search:
                     continue
                 if used[key] >= self.most_hidden:
                     if new not in whole:
-                        self.cut = self.cut or f"more than {self.most_hidden} hidden steps between two lines"
+                        self.cut = self.cut or f"more than {plural(self.most_hidden, 'hidden step')} between two lines"
                     continue
                 whole[new] = came.whole
                 ways[new] = Way(ways[key], step, came.rules, hidden=True)

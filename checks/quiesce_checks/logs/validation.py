@@ -9,6 +9,7 @@ from time import perf_counter
 from quiesce_model.language.machine import Machine
 
 from ..problems import Problem
+from ..report.figures import plural
 from ..verdict import Outcome
 from .lines import Line, Log
 from .search import Coverage, Search, TooMany
@@ -147,7 +148,7 @@ def step(one: Live, line: Line, reading: Reading) -> None:
             return
     except TooMany:
         judged.outcome = Outcome.INCONCLUSIVE
-        judged.why = f"more than {search.most_alive:,} states alive at line {line.number:,}: the log says too little"
+        judged.why = f"more than {plural(search.most_alive, 'state')} alive at line {line.number:,}: the log says too little"
         return
     judged.failure = Failure(line, one.last, one.at - one.first, tuple(search.alive), refusal(search, reading.options))
     judged.outcome = Outcome.INCONCLUSIVE if search.cut else Outcome.VIOLATED

@@ -13,6 +13,7 @@ import os
 import secrets
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from quiesce.address import Entity
@@ -44,7 +45,8 @@ class Trace:
         self.session = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._scheduler = scheduler
         try:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._begin_on_a_line()
         except OSError as error:
             raise RuntimeError(
                 f"{VARIABLE}={path} cannot be written ({error.strerror}): name a file that can be, or unset it"
@@ -62,6 +64,13 @@ class Trace:
             convergence={name: getattr(convergence, name) for name in type(convergence).__dataclass_fields__},
             attempts=scheduler.reactive_budget,
         )
+
+    def _begin_on_a_line(self) -> None:
+        """What a crash has cut off in a file that is written on is a line by itself. A pipe has no end to look at."""
+        with suppress(OSError):
+            size = os.fstat(self._file).st_size
+            if size and os.pread(self._file, 1, size - 1) != b"\n":
+                os.write(self._file, b"\n")
 
     def write(self, event: str, at: float | None = None, **fields: Any) -> None:
         """Append one line, of this moment or of the one ``at`` which what it tells was decided. If that fails, nothing

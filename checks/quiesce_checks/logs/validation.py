@@ -148,7 +148,9 @@ def step(one: Live, line: Line, reading: Reading) -> None:
             return
     except TooMany:
         judged.outcome = Outcome.INCONCLUSIVE
-        judged.why = f"more than {plural(search.most_alive, 'state')} alive at line {line.number:,}: the log says too little"
+        judged.why = (
+            f"more than {plural(search.most_alive, 'state')} alive at line {line.number:,}: the log says too little"
+        )
         return
     judged.failure = Failure(line, one.last, one.at - one.first, tuple(search.alive), refusal(search, reading.options))
     judged.outcome = Outcome.INCONCLUSIVE if search.cut else Outcome.VIOLATED

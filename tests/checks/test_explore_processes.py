@@ -48,7 +48,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Processes]:
 
 @pytest.mark.parametrize(
     ("machine", "count"),
-    [(Lamps(), 2), (Lamps(), 3), (Cells(size=13), 2), (Overflow(), 2), (Counter(), 1)],
+    [(Lamps(), 3), (Cells(size=13), 2), (Overflow(), 2), (Counter(), 1)],
     ids=lambda value: value if isinstance(value, int) else type(value).__name__,
 )
 def test_processes_find_what_the_plain_search_does(machine: Machine, count: int) -> None:
@@ -62,7 +62,7 @@ def test_random_machines_are_searched_alike_and_traces_confirmed(seed: int) -> N
     assert told(explore(machine, limits=limits, **TWO)) == told(explore(machine, limits=limits, **PLAIN))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_random_relations_are_searched_alike(seed: int) -> None:
     assert alike(at_random(seed), PLAIN, {**TWO, "processes": 2 + seed}, deadlock=True)
 
@@ -160,7 +160,6 @@ def test_a_process_lost_before_it_tells_its_traces(started: list[Processes], mon
     ("limits", "stop"),
     [
         (Limits(states=5_000), Stop.STATES),
-        (Limits(seconds=0.0), Stop.SECONDS),
         (Limits(memory=600_000), Stop.MEMORY),
     ],
     ids=lambda value: str(value) if isinstance(value, Stop) else "",
@@ -195,6 +194,13 @@ def test_ctrl_c_waits_for_what_was_begun_and_a_second_one_does_not() -> None:
         with pytest.raises(KeyboardInterrupt):
             pressed(times)
     assert done == ["to the end after 1"]
+
+
+def test_a_process_needs_neither_the_model_nor_its_language() -> None:
+    text = (
+        "import sys, quiesce_checks.engines.worker; print([n for n in sys.modules if 'model' in n or 'relation' in n])"
+    )
+    assert subprocess.run([sys.executable, "-c", text], capture_output=True, check=True).stdout == b"[]\n"
 
 
 SCRIPT = """

@@ -54,7 +54,7 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("machine", ZOO, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("machine", ZOO[-4:], ids=lambda m: type(m).__name__)
 def test_three_owners_find_what_the_plain_search_does(machine: Machine) -> None:
     assert alike(relation(machine), PLAIN, THREE, deadlock=True)
 

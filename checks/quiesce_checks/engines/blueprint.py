@@ -6,9 +6,11 @@ So it can be sent to another process or machine, which then needs neither the mo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .kernel import Kernel
-from .program import Program
+if TYPE_CHECKING:
+    from .kernel import Kernel
+    from .program import Program
 
 
 @dataclass(frozen=True)

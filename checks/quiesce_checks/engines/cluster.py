@@ -16,7 +16,7 @@ from typing import Any
 
 from .actor import Actor
 from .interrupts import held
-from .owner_kernel import OWNERS
+from .shares import OWNERS
 from .transport import Lost, Plan, Report
 
 AUTO = "auto"

@@ -19,9 +19,9 @@ from .checkpoints import Unusable, got, part_of, put
 from .control import Answer, Slot
 from .jit import Loaded
 from .memory import Reserve
-from .owner_kernel import owner_of
 from .room import Insert, Room
 from .search import Stop
+from .shares import owner_of
 from .transport import Plan, Report, Seen, Tally
 
 INDEX = np.dtype(np.uint32).itemsize

@@ -19,19 +19,9 @@ from .assembly import Assembly
 from .control import Answer, Slot, read, write
 from .kernel import DECLARATIONS, Kernel, noting
 from .program import Program
+from .shares import OWNER_BITS
 from .successors import BATCH, Batch
 from .visited import Visited, mix, same
-
-OWNER_BITS = 15
-"""Bits of the hash that say who owns a state: as many as the smallest table leaves over."""
-
-OWNERS = 1 << 10
-"""The most owners: with more, shares would differ by more than a few in a hundred."""
-
-
-def owner_of(h: int, owners: int) -> int:
-    """The owner that a hash says, before they are moved on."""
-    return ((h & ((1 << OWNER_BITS) - 1)) * owners) >> OWNER_BITS
 
 
 class OwnerKernel(Kernel):

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from .graph import Graph
-from .program import Program
+if TYPE_CHECKING:  # an owner in another process knows neither
+    from .graph import Graph
+    from .program import Program
 
 
 @dataclass(frozen=True)

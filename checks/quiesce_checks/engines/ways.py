@@ -10,9 +10,9 @@ from typing import Literal
 
 from .checkpoints import Checkpoints
 from .interpreted import Interpreted
-from .owner_kernel import OWNERS
 from .program import Program
 from .search import Searched, Watchman
+from .shares import OWNERS
 from .transport import Transport
 
 WITHOUT_COMPILER = 0.2

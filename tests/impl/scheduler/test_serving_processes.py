@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +115,16 @@ def short_leases(place: Path) -> Iterator[str]:
         yield url
 
 
-def deriving(url: str, place: Path) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def deriving(url: str, place: Path) -> Generator[subprocess.Popen[bytes]]:
+    """A serving runtime in a process of its own, which does not outlive the block."""
     arguments = [url, "--space", "board", "--app", "served_board:app", "--token", "serving"]
-    return subprocess.Popen([sys.executable, "-c", DERIVE, *arguments], stdout=subprocess.PIPE, text=True, cwd=place)
+    process = subprocess.Popen([sys.executable, "-c", DERIVE, *arguments], stdout=subprocess.DEVNULL, cwd=place)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
 
 
 def test_when_a_runtime_ends_another_takes_over_and_when_that_is_killed_sessions_do(

@@ -96,9 +96,13 @@ def test_seats_that_do_not_wait_for_wider_ones_run_twice(monkeypatch: pytest.Mon
 SHARED: list[Move] = [*WROTE, Write(1, "title"), Write(0, "title"), Write(1, "title")]
 
 
-def test_in_whatever_order_things_arrive_one_write_is_one_wave() -> None:
-    for seed in range(5):
+def play_often(times: int) -> None:
+    for seed in range(times):
         play(DIAMOND, SHARED, static=True, seed=seed)
+
+
+def test_in_whatever_order_things_arrive_one_write_is_one_wave() -> None:
+    play_often(5)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +120,7 @@ def test_each_thing_that_a_seat_waits_for_is_needed(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Seat, "waits_for", waits_for)
     with pytest.raises(AssertionError):
-        for seed in range(40):
-            play(DIAMOND, SHARED, static=True, seed=seed)
+        play_often(40)
 
 
 def test_seats_that_read_on_where_they_see_nothing_derive_the_wrong_value(monkeypatch: pytest.MonkeyPatch) -> None:

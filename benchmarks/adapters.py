@@ -3,8 +3,9 @@
     .venv/bin/python benchmarks/adapters.py [--rounds 5]
 
 The gate of ``examples/adapters`` is toured whole: as a Python object in this process, behind its adapters in Python
-and (where there is a ``node``) in JavaScript. *no seen* is the Python adapter asked for what is seen by a question of
-its own after each step, as adapters may have it. The programs take turns in each round. ``cpu`` is ours and theirs.
+and (where there is a ``node``) in JavaScript. *one by one* asks nothing ahead; *no seen* is the Python adapter asked
+for what is seen by a question of its own after each step, as adapters may have it. The programs take turns in each
+round. ``cpu`` is ours and theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -31,7 +32,7 @@ from quiesce_checks.machines import find_machine
 from quiesce_model.language.machine import Machine, Step
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "adapters"
-SCOPE = {"debounce": 3, "throttle": 5, "base": 1, "cap": 8}
+SCOPE = {"debounce": 6, "throttle": 10, "base": 1, "cap": 16}
 
 
 class InProcess:
@@ -63,7 +64,14 @@ class InProcess:
 class Asking(StdioSubject):
     """Asks for what is seen, though the step's answer has it."""
 
-    def keep(self, at: int, result: dict[str, Any], method: str) -> None:
+    def keep(self, at: int, result: dict[str, Any], kind: str) -> None:
+        pass
+
+
+class OneByOne(StdioSubject):
+    """Asks nothing ahead."""
+
+    def ahead(self, turns: Sequence[tuple[Step | None, int]], *, refusals: bool) -> None:
         pass
 
 
@@ -73,6 +81,7 @@ def pairings(machine: Machine) -> dict[str, Pairing]:
     found = {
         "in process": replace(piped, subject=lambda: InProcess(piped.described())),
         "python": piped,
+        "python, one by one": replace(piped, subject=lambda: OneByOne(python, machine, folder=EXAMPLES)),
         "python, no seen": replace(piped, subject=lambda: Asking(python, machine, folder=EXAMPLES)),
     }
     if shutil.which("node"):
@@ -101,16 +110,16 @@ def main() -> None:
         for name, pairing in made.items():
             runner, begun, started = Runner(pairing, graph), cpu(), perf_counter()
             for way in planned.walks:
-                assert runner.run(way) is None
+                assert runner.run(way) is None, runner.failure
             walls[name].append(perf_counter() - started)
             del runner  # a child's time counts once it has ended
             cpus[name].append(cpu() - begun)
     print(f"{graph.edges:,} transitions, {planned.steps:,} steps, load {os.getloadavg()[0]:.1f}\n")
-    print(f"{'':16} {'steps/s':>9} {'best':>9} {'cpu µs/step':>12}")
+    print(f"{'':18} {'steps/s':>9} {'best':>9} {'cpu µs/step':>12}")
     for name in made:
         wall, best = median(walls[name]), min(walls[name])
         each = median(cpus[name]) / planned.steps * 1e6
-        print(f"{name:16} {planned.steps / wall:9,.0f} {planned.steps / best:9,.0f} {each:12.0f}")
+        print(f"{name:18} {planned.steps / wall:9,.0f} {planned.steps / best:9,.0f} {each:12.0f}")
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ def exam(fault: str) -> Exam:
         ("own start", "does the same again", "the same walk is seen otherwise by another run of it at the start"),
         ("counts looks", "looking changes nothing", "observe changes it"),
         ("shows what was", "steps bring what is seen", 'what step says is "seen" is not what observe says at turn'),
+        ("shows now and then", "steps bring what is seen", "did not: all have to, or none"),
         ("refusals are errors", "refuses what its rules forbid", "a refusal is no error"),
         ("odd refusals", "refuses what its rules forbid", '"refused" is the reason, in words, and not 1'),
         ("changes on a refusal", "refuses what its rules forbid", "but shows something else afterwards"),

@@ -84,7 +84,7 @@ def differing(exam: Exam, first: list[Any], second: list[Any], what: str, why: s
 def steps_bring_what_is_seen(exam: Exam) -> str:
     subject = exam.subject()
     subject.reset(exam.constants)
-    brought = 0
+    brought = lacked = 0
     for number, (step, at) in enumerate(exam.turns, 1):
         if step is None:
             continue
@@ -95,8 +95,12 @@ def steps_bring_what_is_seen(exam: Exam) -> str:
             brought += 1
             if subject.observe(at) != with_it:
                 raise Wrong(f'what step says is "seen" is not what observe says {exam.turn(number)}')
+        else:
+            lacked += 1
     if not brought:
         raise NotAsked('its steps bring no "seen" along; where they do, observe need not be asked')
+    if lacked:
+        raise Wrong(f'{plural(brought, "step")} brought "seen" along and {lacked} did not: all have to, or none')
     return f"{plural(brought, 'step')} brought along what observe says"
 
 

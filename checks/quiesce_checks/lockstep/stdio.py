@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -54,6 +55,9 @@ class StdioSubject:
         self.number = 0
         self.fields: Fields | None = None
         self.seen: tuple[int, Observation] | None = None
+        self.pending: deque[tuple[int, str]] = deque()
+        self.brings: set[str] = set()  # which kinds of answers have brought along what is seen
+        self.lacks: set[str] = set()  # and which have not
         self.words: dict[Step, str] = {}
 
     # The four methods.
@@ -64,6 +68,8 @@ class StdioSubject:
         return Description(actions, self.reader().leaves)
 
     def reset(self, constants: Mapping[str, int | bool]) -> None:
+        if self.pending:  # a walk that ended early: what it had asked ahead is not waited for
+            self.close()
         if self.fields is None:
             self.described()
         self.seen = None
@@ -72,13 +78,9 @@ class StdioSubject:
 
     def step(self, step: Step, at: int) -> None:
         """The observation that an answer brings along saves the question for it."""
-        words = self.words.get(step)
-        if words is None:
-            args = {name: spelled(value) for name, value in step.args}
-            words = self.words[step] = f'{{"action":{json.dumps(step.action)},"args":{json.dumps(args)},"at":'
         self.seen = None
-        result = self.ask("step", f"{words}{time(at)}}}", step.action)
-        self.keep(at, result, "step")
+        result = self.ask("step", self.told(step, at), step.action)
+        self.keep(at, result, "refused" if "refused" in result else "step")
         if "refused" in result:
             reason = result["refused"]
             if not isinstance(reason, str):
@@ -94,7 +96,37 @@ class StdioSubject:
             self.wrong(f'answered observe with {shown(result)}, which has no "seen"')
         return self.read(result["seen"], "observe")
 
+    def ahead(self, turns: Sequence[tuple[Step | None, int]], *, refusals: bool) -> None:
+        """Ask already for what is going to be asked: steps, or None where only time passes, each with its moment;
+        ``refusals`` says whether some are to be refused. The answers are taken as the questions come, in just this
+        order. Nothing is asked where an answer of a kind has not yet been seen to bring along what is seen."""
+        if self.child is None or self.lacks or not self.brings >= {"step", *(["refused"] if refusals else [])}:
+            return
+        requests: list[str] = []
+        for step, at in turns:
+            method, told = ("observe", f'{{"at":{time(at)}}}') if step is None else ("step", self.told(step, at))
+            requests.append(self.request(method, told))
+            self.pending.append((self.number, method + told))
+        try:
+            self.child.silence()
+            self.child.deliver("".join(requests).encode(), "several at once", self.timeout)
+        except BaseException:
+            self.drop()
+            raise
+
     # What they are made of.
+
+    def told(self, step: Step, at: int) -> str:
+        """The parameters of a step."""
+        words = self.words.get(step)
+        if words is None:
+            args = {name: spelled(value) for name, value in step.args}
+            words = self.words[step] = f'{{"action":{json.dumps(step.action)},"args":{json.dumps(args)},"at":'
+        return f"{words}{time(at)}}}"
+
+    def request(self, method: str, told: str) -> str:
+        self.number += 1
+        return f'{{"jsonrpc":"2.0","id":{self.number},"method":"{method}","params":{told}}}\n'
 
     def described(self) -> Described:
         """What the adapter says of itself, names as it says them."""
@@ -119,9 +151,12 @@ class StdioSubject:
         known = tuple(name for name, _ in info.domains) if isinstance(info, ActionInfo) else ()
         return known if sorted(known) == sorted(parameters) else parameters
 
-    def keep(self, at: int, result: dict[str, Any], method: str) -> None:
+    def keep(self, at: int, result: dict[str, Any], kind: str) -> None:
         if "seen" in result:
-            self.seen = (at, self.read(result["seen"], method))
+            self.brings.add(kind)
+            self.seen = (at, self.read(result["seen"], "reset" if kind == "reset" else "step"))
+        elif kind != "reset":
+            self.lacks.add(kind)
 
     def read(self, seen: Any, method: str) -> Observation:
         try:
@@ -131,22 +166,34 @@ class StdioSubject:
 
     def ask(self, method: str, params: dict[str, Any] | str, what: str = "") -> dict[str, Any]:
         """Put one request and return the result of its answer, which is an object."""
+        told = params if isinstance(params, str) else json.dumps(params)
+        name = f"{method} {what}".rstrip()
         child, timeout = self.child, self.timeout
         if child is None:
             child = self.child = Child(self.command, self.folder)
             timeout = max(timeout, START)
-        self.number += 1
-        told = params if isinstance(params, str) else json.dumps(params)
-        request = f'{{"jsonrpc":"2.0","id":{self.number},"method":"{method}","params":{told}}}\n'
-        name = f"{method} {what}".rstrip()
         try:
-            line = child.ask(request.encode(), name, timeout)
+            if self.pending:
+                number, expected = self.pending.popleft()
+                line = child.await_line(name, timeout)
+            else:
+                request = self.request(method, told)
+                number, expected = self.number, method + told
+                line = child.ask(request.encode(), name, timeout)
         except BaseException:
-            self.child = None
+            self.drop()
             raise
-        return self.result(line, name)
+        if expected != method + told:
+            self.wrong(f'brought "seen" along with earlier steps, and not with the one before {name}')
+        return self.result(line, name, number)
 
-    def result(self, line: bytes, name: str) -> dict[str, Any]:
+    def drop(self) -> Child | None:
+        """Forget the child and all that it was asked."""
+        child, self.child = self.child, None
+        self.pending.clear()
+        return child
+
+    def result(self, line: bytes, name: str, number: int) -> dict[str, Any]:
         """The result in a line of answer; what is no such line is a failure."""
         try:
             answer: Any = json.loads(line, parse_constant=no_json)
@@ -155,9 +202,9 @@ class StdioSubject:
         if not isinstance(answer, dict) or cast("dict[str, Any]", answer).get("jsonrpc") != "2.0":
             self.wrong(f'answered {name} with what is no JSON-RPC 2.0 (an object with "jsonrpc": "2.0"): {cut(line)}')
         record = cast("dict[str, Any]", answer)
-        if record.get("id") != self.number or isinstance(record["id"], bool):
+        if record.get("id") != number or isinstance(record["id"], bool):
             said = "without an id" if "id" not in record else f"with the id {shown(record['id'])}"
-            self.wrong(f"answered {name} {said}, where {self.number} was asked: {cut(line)}")
+            self.wrong(f"answered {name} {said}, where {number} was asked: {cut(line)}")
         if "error" in record:
             self.wrong(f"answered {name} with an error: {error_text(record['error'])}")
         result = record.get("result")
@@ -167,13 +214,13 @@ class StdioSubject:
 
     def wrong(self, text: str) -> NoReturn:
         """The adapter cannot be relied on after this: it is ended."""
-        child, self.child = self.child, None
+        child = self.drop()
         assert child is not None
         raise child.failed(text)
 
     def close(self) -> None:
         """End the adapter."""
-        child, self.child = self.child, None
+        child = self.drop()
         if child is not None:
             child.finish()
 

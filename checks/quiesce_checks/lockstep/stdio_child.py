@@ -64,11 +64,15 @@ class Child:
 
     def ask(self, line: bytes, what: str, timeout: float) -> bytes:
         """Send a line and wait for one line of answer, for so many seconds. ``what`` is asked, for people."""
-        if self.buffer:
-            raise self.failed(f"wrote a line that nothing had asked for: {cut(bytes(self.buffer))}")
+        self.silence()
         deadline = monotonic() + timeout
         self.send(line, what, deadline, timeout)
         return self.line(what, deadline, timeout)
+
+    def silence(self) -> None:
+        """Raise the failure that it is to have written something when every question is answered."""
+        if self.buffer:
+            raise self.failed(f"wrote a line that nothing had asked for: {cut(bytes(self.buffer))}")
 
     def deliver(self, part: bytes, what: str, timeout: float) -> None:
         """Send some bytes: a part of a line, or several lines."""

@@ -97,6 +97,9 @@ def tour(
 AGAIN = 1_000
 """How many steps are taken again when all is done."""
 
+AHEAD = 64
+"""For how many transitions a subject that can be asked ahead is."""
+
 BEAT = 4_096
 """How many steps there are from one word of progress to the next."""
 
@@ -191,7 +194,7 @@ class Runner:
     def run(self, way: tuple[int, ...]) -> int | None:
         """Take one walk; how many steps it was until the sides differed, or None if they never did."""
         subject, tick = self.subject, self.pairing.tick
-        step, observe = subject.step, subject.observe
+        step, observe, ahead = subject.step, subject.observe, getattr(subject, "ahead", None)
         waits, resting, shown, views, rows = self.waits, self.resting, self.shown, self.views, self.rows
         sources = self.sources
         at, position, base = 0, -1, self.taken
@@ -203,6 +206,9 @@ class Runner:
             if self.forbidden[0] and not self.refuses(0, at, 0):
                 return 0
             for position, edge in enumerate(way):
+                if ahead is not None and not position % AHEAD:
+                    coming = way[position : position + AHEAD]
+                    ahead(self.coming(coming, at), refusals=any(self.forbidden[self.targets[edge]] for edge in coming))
                 if not position % BEAT:
                     self.taken = base + position
                     if self.watch is not None:
@@ -230,6 +236,19 @@ class Runner:
         finally:
             self.taken = base + position + 1
         return None
+
+    def coming(self, way: tuple[int, ...], at: int) -> list[tuple[Step | None, int]]:
+        """What the subject is going to be asked on these transitions, from ``at`` on, if it does what it should."""
+        turns: list[tuple[Step | None, int]] = []
+        asked: set[int] = set()
+        for edge in way:
+            number, target = self.actions[edge], self.targets[edge]
+            at += self.pairing.tick if self.waits[number] else 0
+            turns.append((None if self.waits[number] else self.graph.steps[number], at))
+            if target not in asked:
+                asked.add(target)
+                turns += [(step, at) for step in self.forbidden[target]]
+        return turns
 
     def same(self, seen: Observation, expected: Observation) -> bool:
         """Whether they are equal with what the subject shows saturated, as what is expected is already."""

@@ -19,7 +19,7 @@ LONGEST = 16 * 1024 * 1024
 
 REMEDY = "one JSON object a line; a line in the middle that a crash has cut off has to be taken out by hand"
 
-SHOWN = 160
+SHOWN = 240
 """How much of a line is shown."""
 
 

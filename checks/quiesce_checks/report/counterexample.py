@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ..explain import Part
 from .figures import plural
 from .page import Page, flow, hang, pad, series, wide, words
-from .shape import ABSENT, Change, Entry, Node, entries
+from .shape import ABSENT, Change, Entry, Node, differing, entries, leaves, select
 from .story import Beat, Story
 
 INDENT = "  "
+LONG = 8
+"""Lines of a first state that are shown whole."""
 
 
 def counterexample(story: Story, page: Page, *, full: bool = False, see: Sequence[tuple[str, str]] = ()) -> list[str]:
@@ -21,7 +24,7 @@ def counterexample(story: Story, page: Page, *, full: bool = False, see: Sequenc
     numbers = [str(beat.first) if beat.first == beat.last else f"{beat.first}–{beat.last}" for beat in story.beats]
     margin = max((len(text) for text in numbers), default=1) + 2
     lines.append(pad("0", margin) + ("start" if story.initial else "a state that need not be reachable"))
-    lines += [" " * margin + INDENT + line for line in whole(story.start, page.width - margin - 2)]
+    lines += [" " * margin + INDENT + line for line in first_state(story, page, page.width - margin - 2, full)]
     labels = [wide(beat.label) for beat in story.beats]
     column = margin + max(labels, default=0) + 2
     beside = column <= max(22, page.width * 2 // 5)
@@ -84,6 +87,23 @@ def whole(node: Node, width: int) -> list[str]:
         else:
             lines += hang(f"{owner}   ", flow(shown, max(24, width - wide(owner) - 3)))
     return lines
+
+
+def first_state(story: Story, page: Page, width: int, full: bool) -> list[str]:
+    """The first state; of one that is long, the places that change later, and how many others there are."""
+    lines = whole(story.start, width)
+    if full or not story.initial or story.filtered or len(lines) <= LONG:
+        return lines
+    states = [story.start, *(beat.state for beat in story.beats)]
+    moving = {path for one, other in pairwise(states) for path in differing(one, other)}
+    ends = [path for path, _ in leaves(story.start)]
+    kept = {path for path in ends if any(path == place or path.startswith(f"{place}[") for place in moving)}
+    if not kept or len(kept) == len(ends):
+        return lines
+    still = len(ends) - len(kept)
+    stay = "stays as it is" if still == 1 else "stay as they are"
+    said = f"and {plural(still, 'place')} that {stay} (--full shows all)"
+    return [*whole(select(story.start, kept.__contains__), width), page.tone(said, "dim")]
 
 
 def owned(path: str) -> tuple[str, str]:

@@ -164,6 +164,26 @@ def content_change(before: Items, after: Items, path: str, spell: Callable[[Node
     return whole
 
 
+def leaves(node: Node, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every end of the tree, each by itself. What is empty is an end too."""
+    if isinstance(node, Atom):
+        yield path, node.text
+    elif isinstance(node, Fields):
+        for name, item in node.items:
+            yield from leaves(item, join(path, name))
+    elif not node.items:
+        yield path, "[]"
+    else:
+        for index, item in enumerate(node.items):
+            yield from leaves(item, f"{path}[{index}]")
+
+
+def differing(before: Node, after: Node) -> set[str]:
+    """The ends at which two states differ."""
+    old, new = dict(leaves(before)), dict(leaves(after))
+    return {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+
+
 def together(inner: Sequence[Sequence[tuple[str, T]]]) -> list[tuple[str, tuple[str, T]]]:
     """Equal findings of several indexes under one: ``[0..1]``, in the order in which they first come."""
     places: dict[tuple[str, T], list[int]] = {}

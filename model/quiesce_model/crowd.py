@@ -133,6 +133,10 @@ class Crowd(CrowdSettings):
         """Otherwise a change of another field cannot be told from one of the value."""
         return not self.beats or self.documents >= 2
 
+    @assumption
+    def bounds_are_numbers(self) -> bool:
+        return self.bound >= 0 and self.storm >= 0
+
     @initial
     def all_derive(self) -> None:
         for me in self.member:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from .crowd import Crowd
+from .crowd_lemmas import CrowdLemmas
 from .language import invariant, reachable, step_property
 from .scheduler import Status
 
 
-class ManySessions(Crowd):
+class ManySessions(CrowdLemmas):
     """Two to four sessions that derive one document, type into it, go away and come back."""
 
     # What the sessions come to.

@@ -14,6 +14,7 @@ from quiesce_model.fast_input import FastInput
 from quiesce_model.language import action
 from quiesce_model.many_replicas import ManyReplicas
 from quiesce_model.many_sessions import ManySessions
+from quiesce_model.scheduler import Status
 from quiesce_model.sync import Fate, Layer, Version
 
 # pyright: reportOptionalMemberAccess=false
@@ -100,6 +101,48 @@ class Lossy(ManySessions):
     @action(s="sessions")
     def lose(self, s: int) -> None:
         self.member[s].window = None
+
+
+class Stale(ManySessions):
+    """The server takes a session that it owes a window for one that it does not."""
+
+    @action(s="sessions")
+    def forget_news(self, s: int) -> None:
+        self.member[s].behind = False
+
+
+class Late(ManySessions):
+    """A session that has gone is sent something."""
+
+    @action(s="sessions")
+    def send(self, s: int) -> None:
+        self.member[s].behind = True
+
+
+class Idle(ManySessions):
+    """A node that is to run is called clean."""
+
+    @action(s="sessions")
+    def settle(self, s: int) -> None:
+        self.member[s].node.status = Status.CLEAN
+
+
+class Unnamed(ManySessions):
+    """What is typed is taken for a run of the derivation."""
+
+    @action(s="sessions")
+    def mistake(self, s: int) -> None:
+        draft = self.member[s].draft
+        self.require(draft is not None)
+        draft.by_document = True
+
+
+class Backed(ManySessions):
+    """A pass backs a node off that has not exhausted it."""
+
+    @action(s="sessions")
+    def back_off(self, s: int) -> None:
+        self.member[s].node.gates.back_off(self)
 
 
 class Open(FanOut):
@@ -189,6 +232,15 @@ FAILS: list[tuple[str, Machine]] = [
     ("gate_is_the_deadline", Ungated(**LOOP)),
     ("starts_wait_for_the_backoff", Ungated(bound=7, **LOOP)),
     ("refusals_while_time_stands", ManySessions(sessions=3, storm=1, **LOOP)),
+    ("who_is_away_has_nothing", Late(may_leave=True, **LOOP)),
+    ("nodes_are_effects_without_other_gates", Backed(**LOOP)),
+    ("deadlines_run_from_the_last_echo", ManySessions(without=["BRK-17"], **LONGER)),
+    ("who_is_not_behind_is_up_to_date", Lossy(**LOOP)),
+    ("a_window_under_way_is_the_newest_if_no_other_follows", Stale(sessions=3, **LOOP)),
+    ("what_is_typed_has_no_cause", Unnamed(may_type=True, **LOOP)),
+    ("what_is_due_has_a_reason", Causeless(**LOOP)),
+    ("a_retry_is_due", Idle(sessions=3, **LOOP)),
+    ("what_is_clean_is_as_wanted", Idle(**LOOP)),
     ("gates_are_the_deadlines", Open(**LONGER)),
     ("deadlines_run_from_the_last_echo", FanOut(without=["BRK-17"], **LONGER)),
     ("who_is_due_waits", Untimed(**LONGER)),

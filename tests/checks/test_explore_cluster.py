@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,29 @@ def test_an_address_where_nobody_answers_is_told(address: str, text: str, monkey
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(Unreachable, match=text):
         explore(Lamps(), engine="native", cluster=address)
+
+
+def test_a_cluster_that_has_ended_without_a_word_is_not_the_one_that_runs_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):
+        pass
+
+    def init(address: str, **how: Any) -> None:
+        raise Asked(address)
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    written = tmp_path / "ray" / "ray_current_cluster"
+    written.parent.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        written.write_text(f"127.0.0.1:{server.getsockname()[1]}\n")
+        with pytest.raises(Asked, match=written.read_text().strip()):
+            Cluster("auto")
+    with pytest.raises(Asked, match="local"):
+        Cluster("auto")
+    written.unlink()
+    with pytest.raises(Asked, match="local"):
+        Cluster("auto")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from socket import create_connection
 from typing import Any
 
@@ -45,7 +46,7 @@ class Unreachable(ValueError):
     """There is no cluster to search on: the text says why."""
 
 
-def answers(address: str) -> None:
+def listening(address: str) -> None:
     """Raises :class:`Unreachable` if nobody listens at an address: Ray itself would try for minutes."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
@@ -56,10 +57,21 @@ def answers(address: str) -> None:
         raise Unreachable(f"no Ray cluster answers at {address}: {error}") from None
 
 
+def running_here() -> str | None:
+    """The address of the cluster that runs on this machine: where ``ray start`` wrote it, if somebody listens there."""
+    file = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+    try:
+        address = file.read_text(encoding="utf-8").strip()
+        listening(address)
+    except (OSError, Unreachable):  # there is none, or it has ended without a word
+        return None
+    return address
+
+
 class Cluster:
-    """See :class:`~.transport.Transport`. ``address`` is that of a cluster; ``auto`` is the one that runs on this
-    machine, and if none does, one is started for the time of the search. ``owners`` is how many to have, one for each
-    processor if it is not given.
+    """See :class:`~.transport.Transport`. ``address`` is that of a cluster; ``auto`` is the one that ``RAY_ADDRESS``
+    names or that runs on this machine, and if none does, one is started for the time of the search. ``owners`` is how
+    many to have, one for each processor if it is not given.
 
     Raises :class:`Unreachable`, and ModuleNotFoundError if Ray is not installed.
     """
@@ -89,15 +101,16 @@ class Cluster:
 
     def connect(self, address: str) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        if address != AUTO:
-            answers(address)
+        found = os.environ.get("RAY_ADDRESS") or running_here() if address == AUTO else address
+        if found is None:
+            self.ray.init(address="local", include_dashboard=False, **quiet)
+            return
+        listening(found)
         try:
-            self.ray.init(address=address, **quiet)
+            self.ray.init(address=found, **quiet)
         except ConnectionError as error:
-            if address != AUTO:
-                said = str(error).partition("\n")[0]
-                raise Unreachable(f"no Ray cluster answers at {address}: {said}") from None
-            self.ray.init(include_dashboard=False, **quiet)
+            said = str(error).partition("\n")[0]
+            raise Unreachable(f"no Ray cluster answers at {found}: {said}") from None
 
     def machines(self) -> dict[str, int]:
         """The machines of the cluster, and how many processors each has."""

@@ -200,8 +200,10 @@ def derive(url: str, spaces: tuple[str, ...], application: str, token: str, verb
         task = asyncio.current_task()
         if task is not None:  # told to end, it gives up its leases, and whoever waits has them at once
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        click.echo(f"derives what {application} registers in {', '.join(spaces)} of {url}")
-        await serve_spaces(with_path(url), spaces, load_app(application), lambda: token, counts)
+        await serve_spaces(with_path(url), spaces, load_app(application), lambda: token, counts, told)
+
+    def told(space: str, serves: bool) -> None:
+        click.echo(f"serves {space}" if serves else f"waits: another runtime serves {space}")
 
     try:
         with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):

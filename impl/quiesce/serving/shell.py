@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import cast
 
 from quiesce.clock import Clock, monotonic_ms
@@ -123,9 +124,21 @@ class ServingShell:
             self._turn()
 
 
-async def serve_spaces(url: str, spaces: Iterable[str], app: App, token: Callable[[], str], counts: Counts) -> None:
-    """Serve spaces until it is cancelled. Raises ``Disconnected`` if the server does not let it, ``Unservable``."""
+async def serve_spaces(
+    url: str,
+    spaces: Iterable[str],
+    app: App,
+    token: Callable[[], str],
+    counts: Counts,
+    on_lease: Callable[[str, bool], None],
+) -> None:
+    """Serve spaces until it is cancelled; ``on_lease`` is told which it serves, and for which it waits.
+
+    Raises ``Disconnected`` if the server does not let it, ``Unservable``.
+    """
     shells = [ServingShell(url, space, app, token, counts) for space in spaces]
+    for shell in shells:
+        shell.server.on_lease = partial(on_lease, shell.server.space)
     waits = [asyncio.ensure_future(shell.ended.wait()) for shell in shells]
     try:
         done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -62,6 +62,9 @@ class SpaceServer:
         """The sequence up to which the space was known when its seats were put away."""
         self.waves = 0
         """Times that everything came to rest after something had run."""
+        self.on_lease: Callable[[bool], None] = lambda held: None
+        """Told whether it serves the space, whenever that is another answer than before."""
+        self._told: bool | None = None
         self._app = app
         self._given = surrounding
         self._log = surrounding.counts.logger("serving")
@@ -109,6 +112,9 @@ class SpaceServer:
             self._drop_seats()
             self._key = lease.key
             self._log.info("lease-won" if lease.key else "lease-elsewhere", holder=lease.holder)
+        if self._told is not bool(lease.key):
+            self._told = bool(lease.key)
+            self.on_lease(self._told)
         if not lease.key:
             self._fresh, self.plan.demands, self._renew_at = {}, {}, None
             return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -111,20 +113,48 @@ async def served(session: Session, *, expected: bool) -> None:
 
 @pytest.fixture
 def short_leases(place: Path) -> Iterator[str]:
-    with server_process(place / "db", "--limit", "lease_ms=3000", path=place) as url:
+    with server_process(place / "db", "--limit", "lease_ms=5000", path=place) as url:
         yield url
 
 
+class Deriving:
+    """A serving runtime in a process of its own, which says whether it serves or waits."""
+
+    def __init__(self, url: str, place: Path) -> None:
+        arguments = [url, "--space", "board", "--app", "served_board:app", "--token", "serving"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", DERIVE, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=place,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self.pid = str(self._process.pid)
+
+    async def says(self, text: str) -> None:
+        """Its next line."""
+        assert self._process.stdout is not None
+        assert text in await asyncio.to_thread(self._process.stdout.readline)
+
+    async def end(self, signal: int) -> None:
+        self._process.send_signal(signal)
+        await asyncio.to_thread(self._process.wait, 20)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait(10)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
 @contextlib.contextmanager
-def deriving(url: str, place: Path) -> Generator[subprocess.Popen[bytes]]:
-    """A serving runtime in a process of its own, which does not outlive the block."""
-    arguments = [url, "--space", "board", "--app", "served_board:app", "--token", "serving"]
-    process = subprocess.Popen([sys.executable, "-c", DERIVE, *arguments], stdout=subprocess.DEVNULL, cwd=place)
+def deriving(url: str, place: Path) -> Generator[Deriving]:
+    """Such a process; it does not outlive the block."""
+    process = Deriving(url, place)
     try:
         yield process
     finally:
-        process.kill()
-        process.wait(10)
+        process.close()
 
 
 def test_when_a_runtime_ends_another_takes_over_and_when_that_is_killed_sessions_do(
@@ -136,24 +166,24 @@ def test_when_a_runtime_ends_another_takes_over_and_when_that_is_killed_sessions
             shown = shows(ann, "derived/shout")
             title = ann.cell("title")
 
-            async def says(text: str) -> str:
-                await until(lambda: bool(shown) and shown[-1].startswith(text), ann)
+            async def derived_by(text: str) -> str:
+                title.set(text)
+                await until(lambda: bool(shown) and shown[-1].startswith(text.upper()), ann)
                 return shown[-1].split()[1]
 
-            title.set("a")
-            own = await says("A")
+            assert await derived_by("a") == str(os.getpid())
             with deriving(short_leases, place) as first, deriving(short_leases, place) as second:
+                await first.says("serv")  # that it serves, or that the other does
+                await second.says("serv")
                 await served(ann, expected=True)
-                title.set("b")
-                holder = await says("B")
-                processes = {str(process.pid): process for process in (first, second)}
-                assert holder in processes
-                processes.pop(holder).terminate()
-                title.set("c")
-                assert await says("C") in processes
-                processes.popitem()[1].kill()
-                title.set("d")
-                assert await says("D") == own
+                holder = await derived_by("b")
+                other = second if holder == first.pid else first
+                assert holder in (first.pid, second.pid)
+                await (first if holder == first.pid else second).end(signal.SIGTERM)
+                await other.says("serves board")
+                assert await derived_by("c") == other.pid
+                await other.end(signal.SIGKILL)
+                assert await derived_by("d") == str(os.getpid())
 
     asyncio.run(main())
 

@@ -1,15 +1,24 @@
-"""One action: what the theorem of adoption rests on, for any number of commits."""
+"""One action, or a chain of them: what the theorem of adoption rests on, for any number of commits."""
 
 from __future__ import annotations
 
-from .adoption import Adoption
-from .language import constant, invariant
+from .adopt_chain import AdoptChain
+from .language import assumption, constant, invariant
 
 
-class AdoptOne(Adoption):
-    """Action 0 alone. The invariants below carry ``adopting_is_running`` over runs of any length."""
+class AdoptOne(AdoptChain):
+    """One action over one document; with more, each negates what the one before it writes.
 
+    The invariants below carry ``adopting_is_running`` over runs of any length.
+    """
+
+    documents: int = constant(2)
     actions: int = constant(1)
+
+    @assumption
+    def every_action_writes_its_own(self) -> bool:
+        """Document n + 1 is what action n writes."""
+        return self.documents == self.actions + 1
 
     # What session s would have of a document, if the window on its way arrived now.
 
@@ -105,13 +114,16 @@ class AdoptOne(Adoption):
     def whoever_runs_reads_all(self) -> bool:
         """What a row and a commit of a run say that it read is what the action reads."""
         return all(
-            all(row.reads[d] == (row.kept and self.looks(0, 0, d)) and not row.shallow[d] for row in self.store.row)
+            self.store.row[n].reads[d] == (self.store.row[n].kept and self.looks(0, n, d))
+            and not self.store.row[n].shallow[d]
             and all(
-                all(row.reads[d] == (row.kept and self.looks(0, 0, d)) and not row.shallow[d] for row in me.window.row)
+                me.window.row[n].reads[d] == (me.window.row[n].kept and self.looks(0, n, d))
+                and not me.window.row[n].shallow[d]
                 and not me.outbox.shallow[d]
-                and (me.outbox.action > 0 or me.outbox.reads[d] == (me.outbox.on_way and self.looks(0, 0, d)))
+                and (me.outbox.action != n or me.outbox.reads[d] == (me.outbox.on_way and self.looks(0, n, d)))
                 for me in self.session
             )
+            for n in range(self.actions)
             for d in range(self.documents)
         )
 
@@ -120,7 +132,11 @@ class AdoptOne(Adoption):
         """A run writes its action's output or nothing, and a user always something."""
         return all(
             not me.outbox.on_way
-            or (me.outbox.document >= 1 if me.outbox.action == 0 else me.outbox.document < self.documents)
+            or (
+                me.outbox.document in (me.outbox.action + 1, self.documents)
+                if me.outbox.action < self.actions
+                else me.outbox.document < self.documents
+            )
             for me in self.session
         )
 
@@ -129,21 +145,28 @@ class AdoptOne(Adoption):
         """A commit of a run that nothing has overtaken says what the action comes to, on the server as it is."""
         return all(
             not me.outbox.on_way
-            or me.outbox.action > 0
+            or me.outbox.action != n
             or me.outbox.stale
             or me.outbox.failed
             or me.outbox.accepted > 0
-            or (me.outbox.value if me.outbox.document == 1 else self.store.head[1].value)
-            == 1 - min(self.store.head[0].value, 1)
+            or (me.outbox.value if me.outbox.document == n + 1 else self.store.head[n + 1].value)
+            == 1 - min(self.store.head[n].value, 1)
             for me in self.session
+            for n in range(self.actions)
         )
 
     @invariant("ADO-35", "ADO-36")
     def a_row_is_true(self) -> bool:
         """While nothing that it speaks of has a newer number, what the action comes to is on the server."""
-        row = self.store.row[0]
-        newer = any(head.seq > row.observed for head in self.store.head)
-        return not row.kept or row.failed or newer or self.store.head[1].value == 1 - min(self.store.head[0].value, 1)
+        head = self.store.head
+        return all(
+            not row.kept
+            or row.failed
+            or head[n].seq > row.observed
+            or head[n + 1].seq > row.observed
+            or head[n + 1].value == 1 - min(head[n].value, 1)
+            for n, row in enumerate(self.store.row)
+        )
 
     @invariant("ADO-35", "ADO-36")
     def a_row_on_its_way_is_true(self) -> bool:
@@ -153,10 +176,11 @@ class AdoptOne(Adoption):
             or not me.window.on_way
             or not row.kept
             or row.failed
-            or any(self.coming(s, d) > row.observed for d in range(self.documents))
-            or self.coming_value(s, 1) == 1 - min(self.coming_value(s, 0), 1)
+            or self.coming(s, n) > row.observed
+            or self.coming(s, n + 1) > row.observed
+            or self.coming_value(s, n + 1) == 1 - min(self.coming_value(s, n), 1)
             for s, me in enumerate(self.session)
-            for row in me.window.row
+            for n, row in enumerate(me.window.row)
         )
 
     @invariant("ADO-19", "ADO-21")
@@ -165,8 +189,9 @@ class AdoptOne(Adoption):
         return all(
             not me.present
             or (
-                (me.node[0].dirty or me.node[0].failed or me.sees(1) == 1 - min(me.sees(0), 1))
-                and all(me.node[0].trigger[d] == self.looks(s, 0, d) for d in range(self.documents))
+                (me.node[n].dirty or me.node[n].failed or me.sees(n + 1) == 1 - min(me.sees(n), 1))
+                and all(me.node[n].trigger[d] == self.looks(s, n, d) for d in range(self.documents))
             )
             for s, me in enumerate(self.session)
+            for n in range(self.actions)
         )

@@ -21,6 +21,8 @@ class Plan:
         """What sessions demand, by session."""
         self.forwarded: dict[Instance, frozenset[str]] = {}
         """What is needed, for an instance, by what runs for it, and runs for a wider one itself."""
+        self.version = 0
+        """Grows with each derivation that is narrowed."""
         self._narrowed: dict[tuple[str, Instance], Scope] = {}
 
     def narrow(self, id: str, instance: Instance, scope: Scope) -> bool:
@@ -29,6 +31,7 @@ class Plan:
         if scope in instance.scopes or (known is not None and _rank(scope) <= _rank(known)):
             return False
         self._narrowed[id, instance] = scope
+        self.version += 1
         return True
 
     def place(self, id: str, demander: Instance) -> Instance | None:

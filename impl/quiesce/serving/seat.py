@@ -174,6 +174,8 @@ class Seat:
         self.instance = instance
         self.session: SeatSession | None = None
         self.last_seq = 0
+        self.looked_at: tuple[frozenset[str], int] | None = None
+        """What was asked of it, and the plan's version, when its derivations were last placed."""
         self.out_of_sight: set[str] = set()
         """Derivations that run for narrower instances than this one."""
         self.failed: str | None = None

@@ -128,6 +128,10 @@ class SpaceServer:
         self._dirty = True
         self._given.work()
 
+    def _seat_changed(self, seat: Seat) -> None:
+        seat.looked_at = None
+        self._changed()
+
     @property
     def holds_lease(self) -> bool:
         """Whether this runtime is the one that serves the space."""
@@ -265,10 +269,12 @@ class SpaceServer:
             if instance not in self.seats and instance not in self._refused:
                 self._open(instance)
         for instance, seat in self.seats.items():
-            if seat.session is not None:
-                self._place_all(seat, seat.session, wanted.get(instance, set()))
+            state = frozenset(wanted.get(instance, ())), self.plan.version
+            if seat.session is not None and seat.looked_at != state:
+                seat.looked_at = state
+                self._place_all(seat, seat.session, state[0])
 
-    def _place_all(self, seat: Seat, session: SeatSession, asked: set[str]) -> None:
+    def _place_all(self, seat: Seat, session: SeatSession, asked: frozenset[str]) -> None:
         now, scheduler = self._given.clock(), session.scheduler
         for id, derived in session.derivations.items():
             # What has no lasting name is some derivation's own business, and runs wherever that does.
@@ -302,7 +308,7 @@ class SpaceServer:
         if seat.ended or self.seats.get(seat.instance) is not seat:
             return
         session = seat_session(seat.client, self._given)
-        session.delegated.changed = self._changed
+        session.delegated.changed = lambda: self._seat_changed(seat)
         try:
             seat.open(session, self._app)
         except Exception as error:

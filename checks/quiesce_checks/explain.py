@@ -124,8 +124,9 @@ def parts(node: ast.expr, names: Names, depth: int) -> Iterator[Part]:
             yield from (replace(part, where=also(part.where, spell(test))) for part in parts(chosen, names, depth))
         case ast.BoolOp(op=ast.Or(), values=values):
             yield Part(spell(node), ", ".join(filter(None, (denied(value, names) for value in values))))
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[], keywords=[]) if depth < LIMIT:
-            inner = list(method_parts(value_of(owner, names), name, {}, depth + 1))
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args, keywords=[]) if depth < LIMIT:
+            given = {str(position): value_of(argument, names) for position, argument in enumerate(args)}
+            inner = list(method_parts(value_of(owner, names), name, given, depth + 1))
             yield from inner or [Part(spell(node))]
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
             yield Part(spell(node), differing(left, right, names) or with_values(node, names))

@@ -33,6 +33,9 @@ class Seat(Record):
     def calm(self) -> bool:
         return not self.taken or self.since.running
 
+    def within(self, c: Cinema, spare: int) -> bool:
+        return c.sold + spare <= c.most
+
 
 class Cinema(Machine):
     seats: int = constant(3)
@@ -94,6 +97,10 @@ class Cinema(Machine):
         return all(seat.calm() for seat in self.seat)
 
     @invariant()
+    def of_a_record_and_its_machine(self) -> bool:
+        return self.seat[0].within(self, self.most - 1)
+
+    @invariant()
     def a_sum(self) -> bool:
         return sum(1 for seat in self.seat if seat.taken) <= self.most
 
@@ -117,6 +124,7 @@ def full() -> Cinema:
     ("name", "expected"),
     [
         ("conjunction", Part("sold ≤ most", "2 ≤ 1")),
+        ("of_a_record_and_its_machine", Part("c.sold + spare ≤ c.most", "2 + 0 ≤ 1")),
         (
             "for_all",
             Part("seat.guest is None or seat.guest < most", "2 is None, 2 < 1", "seat = seat[2]"),

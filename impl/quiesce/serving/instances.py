@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from quiesce.address import Identity, Scope
 
 
+_SPACE = (Scope.SPACE,)
+_USER = (Scope.SPACE, Scope.USER)
+_SESSION = (Scope.SPACE, Scope.USER, Scope.SESSION)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Instance:
     """One scope instance. Empty names are the space's; a session belongs to its principal."""
@@ -24,7 +29,7 @@ class Instance:
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """The scopes that it sees, from the widest to its own."""
-        return tuple(Scope)[: tuple(Scope).index(self.scope) + 1]
+        return _SESSION if self.session else _USER if self.principal else _SPACE
 
     def at(self, scope: Scope) -> Instance | None:
         """The instance of a scope that this one sees, or None if that scope is narrower."""

@@ -124,7 +124,9 @@ class Crowd(CrowdSettings):
     agreed: bool = flag()
     member: list[Member] = each("sessions", Member)
 
-    commits: int = ghost(upto(lambda c: c.bound + 1))  # of derivations, since time last passed; one past it is for more
+    made: list[int] = ghost(
+        each("sessions", upto(lambda c: c.bound + 1))
+    )  # commits of each derivation, since time passed
     refusals: int = ghost(upto(lambda c: c.storm + 1))  # in the same time
     instant: Left = ghost(left(1))  # not over: no time has passed since the last of them
 
@@ -219,7 +221,7 @@ class Crowd(CrowdSettings):
             self.regate(s)
         if not me.draft.typed:
             self.count()
-            self.commits = min(self.commits + 1, self.bound + 1)
+            self.made[s] = min(self.made[s] + 1, self.bound + 1)
         elif not self.rule("SYN-21"):
             me.pair.echo(self)
             self.regate(s)
@@ -230,10 +232,15 @@ class Crowd(CrowdSettings):
             if other != s and them.present:
                 them.behind = True
 
+    def commits(self) -> int:
+        """Those of all derivations, since time last passed."""
+        return sum(made for made in self.made)
+
     def count(self) -> None:
         """Begin anew if time has passed."""
         if self.instant.over:
-            self.commits = 0
+            for other in range(self.sessions):
+                self.made[other] = 0
             self.refusals = 0
         self.instant.set(1)
 

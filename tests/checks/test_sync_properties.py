@@ -14,6 +14,7 @@ from quiesce_model.fast_input import FastInput
 from quiesce_model.language import action
 from quiesce_model.many_replicas import ManyReplicas
 from quiesce_model.many_sessions import ManySessions
+from quiesce_model.one_against_one import OneAgainstOne
 from quiesce_model.scheduler import Status
 from quiesce_model.sync import Fate, Layer, Version
 
@@ -145,6 +146,38 @@ class Backed(ManySessions):
         self.member[s].node.gates.back_off(self)
 
 
+class Hasty(OneAgainstOne):
+    """A pair forgets what it has counted."""
+
+    @action(s="sessions")
+    def forget_count(self, s: int) -> None:
+        self.member[s].pair.clear()
+
+
+class Haunted(OneAgainstOne):
+    """A node that ran is taken for one that did not."""
+
+    @action(s="sessions")
+    def bear(self, s: int) -> None:
+        self.member[s].node.ran = False
+
+
+class Mirrored(OneAgainstOne):
+    """A session is sent what it wrote itself."""
+
+    @action(s="sessions")
+    def reflect(self, s: int) -> None:
+        self.member[s].window = self.document
+
+
+class Settling(OneAgainstOne):
+    """Pairs settle without the repair."""
+
+    @action(s="sessions")
+    def settle(self, s: int) -> None:
+        self.member[s].pair.settling.start()
+
+
 class Open(FanOut):
     """No gate is ever shut."""
 
@@ -241,6 +274,11 @@ FAILS: list[tuple[str, Machine]] = [
     ("what_is_due_has_a_reason", Causeless(**LOOP)),
     ("a_retry_is_due", Idle(sessions=3, **LOOP)),
     ("what_is_clean_is_as_wanted", Idle(**LOOP)),
+    ("two_thresholds_and_one", Hasty(**LOOP)),
+    ("each_makes_what_it_counts", Hasty(**LOOP)),
+    ("a_first_commit_is_the_first", Haunted(**LOOP)),
+    ("who_is_told_is_told_of_the_other", Mirrored(**LOOP)),
+    ("nothing_else_happens", Settling(**LOOP)),
     ("gates_are_the_deadlines", Open(**LONGER)),
     ("deadlines_run_from_the_last_echo", FanOut(without=["BRK-17"], **LONGER)),
     ("who_is_due_waits", Untimed(**LONGER)),

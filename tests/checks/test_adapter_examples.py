@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -13,13 +15,14 @@ import pytest
 from golden import hold_against
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from pages import PART, comparable, part
+from pages import PART, comparable
 
 from quiesce_checks.cli import run
 from quiesce_checks.lockstep.adapter import adapter_pairing
-from quiesce_checks.lockstep.keep import load_kept
+from quiesce_checks.lockstep.keep import Kept, load_kept
 from quiesce_checks.lockstep.stateful import state_machine
 from quiesce_checks.machines import find_machine
+from quiesce_model.language.machine import Step
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "adapters"
@@ -63,7 +66,13 @@ def test_the_examples_agree_with_the_model(quiesce: Command, adapter: str):
     ("adapter", "bug", "steps", "said"),
     [
         (PYTHON, "forgets", 7, "differs: step  model 0  implementation 1"),
-        pytest.param(NODE, "late", 3, "the implementation refuses the step (quiet ends at 2)", marks=needs_node),
+        pytest.param(
+            NODE,
+            "late",
+            3,
+            "the implementation refuses the step (quiet ends at 2)",
+            marks=[needs_node, pytest.mark.slow],
+        ),
     ],
     ids=["python-forgets", "node-late"],
 )
@@ -89,21 +98,21 @@ def test_a_divergence_is_kept_with_its_adapter_and_fails_until_that_is_mended(
     load_kept(mended).agree(str(EXAMPLES / "tests" / "test_kept.py"))
 
 
-def test_the_command_is_run_where_its_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiesce: Command):
-    lockstep(quiesce, f"{PYTHON} --bug late", "--keep", str(tmp_path))
+def test_the_command_is_run_where_its_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    steps = (Step("change"), Step("elapse", (("d", 2),)), Step("start"))
+    kept = Kept("gate_model.py:Gate", steps, adapter=f"{PYTHON} --bug late")
     with pytest.raises(AssertionError, match="refuses the step"):
-        load_kept(tmp_path / "test_gate_start_refused.py").agree(str(EXAMPLES / "tests" / "test_kept.py"))
+        kept.agree(str(EXAMPLES / "tests" / "test_kept.py"))
 
 
-def test_walks_at_random_are_repeated_by_their_seed(quiesce: Command):
+def test_walks_at_random_stand_at_the_edges_of_real_durations(quiesce: Command):
     words = ("--for", "5m", "--seed", "7", "-s", "debounce=200,throttle=1000,base=500,cap=30000", "--json")
-    found = [json.loads(lockstep(quiesce, f"{PYTHON} --bug late", *words)[1]) for _ in range(2)]
-    assert [data["exit"] for data in found] == [1, 1]
-    assert found[0]["seed"] == 7
-    assert found[0]["walked"]["steps"] == found[1]["walked"]["steps"]
-    assert found[0]["divergence"]["turns"] == found[1]["divergence"]["turns"]
-    assert [turn["at"] for turn in found[0]["divergence"]["turns"]] == [0, 200, 200]
+    code, out = lockstep(quiesce, f"{PYTHON} --bug late", *words)
+    data = json.loads(out)
+    assert code == data["exit"] == 1
+    assert data["seed"] == 7
+    assert [turn["at"] for turn in data["divergence"]["turns"]] == [0, 200, 200]
 
 
 def test_the_seed_of_walks_without_a_difference_is_said(quiesce: Command):
@@ -169,10 +178,18 @@ def test_a_mistake_in_a_suite_has_its_line(
 
 
 @needs_node
-def test_the_readme_is_as_it_runs(project: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_readme_is_as_it_runs(quiesce: Command, project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    ran = PART.sub(lambda found: part(found, project), text)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("COLUMNS", "96")
+
+    def called(found: re.Match[str]) -> str:
+        _, *words = shlex.split(found["call"])
+        printed = quiesce(*words)[1].rstrip("\n").split("\n")
+        return "\n".join([f"    $ {found['call']}", *(f"    {line}".rstrip() for line in printed)])
+
+    ran = PART.sub(called, text)
     assert ran.count("    $ ") == 2
     assert comparable(ran) == comparable(text)
 

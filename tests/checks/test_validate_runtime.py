@@ -435,6 +435,7 @@ def test_ours_know_their_machines(written: Path, capsys: pytest.CaptureFixture[s
 # The tests of the runtime themselves.
 
 BY_HAND = (
+    "a_hold_shares_its_field_with_the_convergence_backoff",
     "a_gate_that_is_lifted_or_lowered_is_noticed_at_once",
     "a_reader_that_comes_later_finds_the_wake_of_a_gated_node",
     "a_scheduler_with_a_mistake_is_found_out",

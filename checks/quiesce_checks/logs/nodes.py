@@ -36,6 +36,9 @@ from .runtime import (
 from .search import MOST_ALIVE, Search
 from .target import Reading
 
+RESUME_HOLD_MS = 2_000.0
+"""For how long at most a node is held until what it reads is loaded; the machine has one such time."""
+
 Parts = tuple[Part, ...]
 Seen = dict[str, Any]
 
@@ -90,6 +93,7 @@ class Watched:
     echo: float = 0.0
     registered: bool = True
     running: bool = False
+    held: bool = False
     stirred: bool = True
     ended: bool = False
 
@@ -149,6 +153,7 @@ class Nodes:
             "hold_passes": convergence["idle_hold_passes"],
             "longest_echo": units(breaker["echo_backoff_max_ms"]),
             "attempts": node.session.attempts,
+            "resume": units(RESUME_HOLD_MS),
         }
         key = tuple(constants.values())
         if key not in self.kinds:
@@ -258,8 +263,16 @@ class Nodes:
                 if constants != node.constants[:2] or line.fields["provisional"]:
                     return self.ends(node, at, "it was registered anew as something else")
                 options = self.lively(live, (Saw(seen),), first=Did("register"))
+            case "held" if line.fields["at_most_ms"] != RESUME_HOLD_MS or node.held:
+                return self.ends(node, at, "it was held anew, or for another time than the machine's")
             case "held":
-                return self.ends(node, at, "it was put off until what it will read is here, for a time of its own")
+                node.held = True
+                options = once(Did("hold", seen))
+            case "released" if node.held:
+                node.held = False
+                options = once(Did("release_hold", seen))
+            case "released":
+                options = once(Saw(seen))
             case "gates-set":
                 return self.ends(node, at, "it was given other gates, which are constants of the machine")
             case _:

@@ -276,11 +276,12 @@ class Scheduler:
     def hold(self, node: Node, at_most_ms: float = RESUME_HOLD_MS) -> None:
         """Put a node's first run off until ``release_hold``, but no longer than this: what it will read is on its way,
         and a run before would only be done again."""
-        node.gates.hold(self.clock() + at_most_ms)
+        now = self.clock()
+        node.gates.hold(now + at_most_ms)
         self.backed_off[node] = None
         self.reconsider(node)
         if self.trace is not None:
-            self.trace.held(node)
+            self.trace.held(node, now, at_most_ms)
 
     def release_hold(self, node: Node) -> None:
         """What a held node waited for is here."""
@@ -288,6 +289,8 @@ class Scheduler:
             node.gates.release_hold()
             self.agenda.refresh(node)
             self.recompute_wake()
+        if self.trace is not None:
+            self.trace.released(node)
 
     # -- what moves it
 

@@ -150,9 +150,13 @@ class Trace:
         """Its author has set another debounce or throttle."""
         self.node("gates-set", node, debounce_ms=node.gates.debounce_ms, throttle_ms=node.gates.throttle_ms)
 
-    def held(self, node: Node) -> None:
+    def held(self, node: Node, now: float, at_most_ms: float) -> None:
         """Its first run is put off until what it will read is here."""
-        self.node("held", node)
+        self.node("held", node, now, at_most_ms=at_most_ms)
+
+    def released(self, node: Node) -> None:
+        """What it was held for is here."""
+        self.node("released", node)
 
     # -- runs
 

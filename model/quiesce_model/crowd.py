@@ -106,7 +106,8 @@ class Crowd(CrowdSettings):
     nobody minds. ``pair_by_field`` is a repair: a step is of the fields that caused the run, each with a pair.
 
     ``bound`` is how many commits of derivations are to be possible while no time passes, ``storm`` how many refusals of
-    them. With ``may_return`` a session that went away comes back with nothing: its node runs for the first time.
+    them; with ``apart`` commits are told apart by session. With ``may_return`` a session that went away comes back with
+    nothing: its node runs for the first time.
     """
 
     sessions: int = constant(2)
@@ -119,14 +120,14 @@ class Crowd(CrowdSettings):
     pair_by_field: bool = constant(False)
     bound: int = constant(7)
     storm: int = constant(2)
+    apart: bool = constant(False)
 
     document: int = upto(lambda c: c.values - 1)
     agreed: bool = flag()
     member: list[Member] = each("sessions", Member)
 
-    made: list[int] = ghost(
-        each("sessions", upto(lambda c: c.bound + 1))
-    )  # commits of each derivation, since time passed
+    commits: int = ghost(upto(lambda c: c.bound + 1))  # of derivations, since time last passed; one past it is for more
+    made: list[int] = ghost(each("sessions", upto(lambda c: c.bound + 1 if c.apart else 0)))  # by each session
     refusals: int = ghost(upto(lambda c: c.storm + 1))  # in the same time
     instant: Left = ghost(left(1))  # not over: no time has passed since the last of them
 
@@ -221,7 +222,9 @@ class Crowd(CrowdSettings):
             self.regate(s)
         if not me.draft.typed:
             self.count()
-            self.made[s] = min(self.made[s] + 1, self.bound + 1)
+            self.commits = min(self.commits + 1, self.bound + 1)
+            if self.apart:
+                self.made[s] = min(self.made[s] + 1, self.bound + 1)
         elif not self.rule("SYN-21"):
             me.pair.echo(self)
             self.regate(s)
@@ -232,13 +235,10 @@ class Crowd(CrowdSettings):
             if other != s and them.present:
                 them.behind = True
 
-    def commits(self) -> int:
-        """Those of all derivations, since time last passed."""
-        return sum(made for made in self.made)
-
     def count(self) -> None:
         """Begin anew if time has passed."""
         if self.instant.over:
+            self.commits = 0
             for other in range(self.sessions):
                 self.made[other] = 0
             self.refusals = 0

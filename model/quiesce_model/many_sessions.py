@@ -91,7 +91,7 @@ class ManySessions(CrowdLemmas):
     @invariant()
     def commits_while_time_stands(self) -> bool:
         """The loop is bounded, whatever made the sides disagree."""
-        return self.commits() <= self.bound
+        return self.commits <= self.bound
 
     @invariant()
     def refusals_while_time_stands(self) -> bool:
@@ -102,7 +102,7 @@ class ManySessions(CrowdLemmas):
 
     @reachable()
     def bound_of_commits_is_met(self) -> bool:
-        return self.commits() == self.bound
+        return self.commits == self.bound
 
     @reachable()
     def bound_of_refusals_is_met(self) -> bool:

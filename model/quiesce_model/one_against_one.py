@@ -6,24 +6,31 @@
 from __future__ import annotations
 
 from .crowd import Member
-from .language import invariant
+from .language import constant, invariant
 from .many_sessions import ManySessions
 
 
 class OneAgainstOne(ManySessions):
     """Two sessions that want different values, and nothing else that happens."""
 
+    apart: bool = constant(True)
+
     def left_alone(self) -> bool:
         """Nobody types, agrees or goes away, and what beats beside the loop is told apart from it (pair_by_field)."""
         people = self.may_type or self.may_agree or self.may_leave or self.may_return
         variants = self.clear_when_settled or self.reborn or (self.beats and not self.pair_by_field)
-        return self.sessions == 2 and self.values == 2 and self.window >= 0 and not people and not variants
+        return self.sessions == 2 and self.values == 2 and self.window >= 0 and self.apart and not (people or variants)
 
     @invariant("BRK-13", "BRK-15")
     def two_thresholds_and_one(self) -> bool:
         """While no time passes there are at most 2 × threshold + 1 commits: one of session 1's is not counted."""
         small = self.bound < 2 * self.threshold + 1
-        return not self.left_alone() or small or self.instant.over or self.commits() <= 2 * self.threshold + 1
+        return (
+            not self.left_alone()
+            or small
+            or self.instant.over
+            or sum(made for made in self.made) <= 2 * self.threshold + 1
+        )
 
     @invariant()
     def each_makes_what_it_counts(self) -> bool:

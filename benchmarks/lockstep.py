@@ -19,13 +19,24 @@ from quiesce_checks.lockstep.plan import plan
 from quiesce_checks.lockstep.tour import Runner
 from quiesce_checks.subjects.breaker import breaker_pairing
 from quiesce_checks.subjects.classifier import classifier_pairing
+from quiesce_checks.subjects.echo_sessions import echo_loop_pairing
+from quiesce_checks.subjects.one_node import one_node_pairing
+from quiesce_checks.subjects.one_session import one_session_pairing
 from quiesce_checks.subjects.table import table_pairing
 
 SMALL = {"threshold": 2, "window": 2, "cap": 2, "quiet": 3}
 
 
 def pairings() -> list[Pairing]:
-    return [breaker_pairing(), breaker_pairing(**SMALL), classifier_pairing(), table_pairing(documents=2, **SMALL)]
+    return [
+        breaker_pairing(),
+        breaker_pairing(**SMALL),
+        classifier_pairing(),
+        table_pairing(documents=2, **SMALL),
+        one_node_pairing(effect=True, longest_echo=1, cap=1, budget=1, hold_passes=1),
+        one_session_pairing(cycle=True, restless=True, budget=2, cap=2),
+        echo_loop_pairing(threshold=2, window=1, base=1, cap=2, quiet=3),
+    ]
 
 
 def measure(pairing: Pairing, rounds: int) -> tuple[int, int, list[float], float]:

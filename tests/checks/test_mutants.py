@@ -1,4 +1,4 @@
-"""The runtime's breaker, broken on purpose: lockstep sees every mutant, and passes the code as it is."""
+"""The runtime's breaker and scheduler, broken on purpose: lockstep sees every mutant, and passes the code as it is."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from golden import hold_against
 
 from quiesce_checks.exits import Exit
-from quiesce_checks.mutants.catalogue import CATALOGUE, matching
+from quiesce_checks.mutants.catalogue import BREAKER_MUTANTS, CATALOGUE, SCHEDULER_MUTANTS, matching
 from quiesce_checks.mutants.child import Request, read
 from quiesce_checks.mutants.command import mutants
 from quiesce_checks.mutants.hook import AlreadyImported, Served, serve
 from quiesce_checks.mutants.mutant import Mutant
 from quiesce_checks.mutants.outcome import BASELINE, Outcome, Ready, data_of, from_data
+from quiesce_checks.mutants.passes import NOT_OF_THE_SCHEDULER
 from quiesce_checks.mutants.report import list_lines, table_data, table_lines
 from quiesce_checks.mutants.rules import NOT_OF_THE_BREAKER
 from quiesce_checks.mutants.run import Finding, Findings, put_all
@@ -51,10 +52,18 @@ def test_no_two_mutants_have_one_name_or_do_the_same():
 
 def test_every_rule_of_the_breaker_has_a_mutant_or_a_reason():
     rules = {rule.id for rule in read_rules([TABLE])}
-    broken = {mutant.rule for mutant in CATALOGUE if mutant.rule.startswith("BRK-")}
+    broken = {mutant.rule for mutant in BREAKER_MUTANTS if mutant.rule.startswith("BRK-")}
     assert broken <= rules
     assert broken | set(NOT_OF_THE_BREAKER) == rules
     assert not broken & set(NOT_OF_THE_BREAKER)
+
+
+def test_every_rule_of_the_scheduler_has_a_mutant_or_a_reason():
+    rules = {rule.id for rule in read_rules([TABLE.with_name("gates.md"), TABLE.with_name("scheduler.md")])}
+    broken = {mutant.rule for mutant in SCHEDULER_MUTANTS if mutant.rule.startswith(("GAT-", "SCH-"))}
+    assert broken | set(NOT_OF_THE_SCHEDULER) == rules
+    assert not broken & set(NOT_OF_THE_SCHEDULER)
+    assert {mutant.rule for mutant in SCHEDULER_MUTANTS} >= set(NOT_OF_THE_BREAKER) - {"BRK-20"}
 
 
 def test_every_file_with_a_mutant_is_walked_by_a_run():
@@ -166,6 +175,18 @@ def test_what_a_boundary_moved_by_one_does_is_seen_and_the_code_as_it_is_passes(
     assert not found.baseline.killed
     assert not complaints(found)
     assert all(finding.outcome.shrunk <= 12 for finding in found.findings if finding.outcome.how == "differs")
+
+
+def test_what_a_scheduler_must_not_do_is_seen():
+    """The default run's share of the scheduler's: what the smallest run can see of gates, wake, idle and passes."""
+    chosen = [
+        *map(named, ["debounce_ignored", "gate_shut_at_its_deadline", "gate_opens_early", "debounce_short"]),
+        *map(named, ["backoff_without_cap", "wake_queues_nothing", "sleeps_without_wake", "deferrals_not_counted"]),
+        *map(named, ["changes_make_nothing_due", "never_exhausted", "one_run_more", "idle_in_the_pass"]),
+    ]
+    found = put_all(chosen, runs=["node, debounced effect"])
+    assert not found.baseline.killed
+    assert not complaints(found)
 
 
 @pytest.mark.slow

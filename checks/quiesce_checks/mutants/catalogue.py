@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from .boundaries import BOUNDARIES
+from .gates import GATE_MUTANTS
 from .mutant import Mutant
+from .passes import PASS_MUTANTS
 from .regressions import REGRESSIONS
 from .repairs import REPAIRS
 from .reports import REPORTS
 from .rules import RULES
 
-CATALOGUE: tuple[Mutant, ...] = (*RULES, *BOUNDARIES, *REPAIRS, *REGRESSIONS, *REPORTS)
+BREAKER_MUTANTS: tuple[Mutant, ...] = (*RULES, *BOUNDARIES, *REPAIRS, *REGRESSIONS, *REPORTS)
+SCHEDULER_MUTANTS: tuple[Mutant, ...] = (*GATE_MUTANTS, *PASS_MUTANTS)
+CATALOGUE: tuple[Mutant, ...] = (*BREAKER_MUTANTS, *SCHEDULER_MUTANTS)
 
 
 def matching(pattern: str | None, mutants: Iterable[Mutant] = CATALOGUE) -> tuple[Mutant, ...]:

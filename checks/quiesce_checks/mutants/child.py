@@ -24,14 +24,16 @@ from ..lockstep.tour import Flaky
 from .hook import serve
 from .mutant import PACKAGE, Mutant
 from .outcome import BASELINE, Outcome, Ready, data_of, from_data
-from .runs import STAGES, Prepared, Run, prepare
+from .runs import STAGES
+from .runs_of import Prepared, Run, prepare
 
 ADAPTERS = "quiesce_checks.subjects"
 
 
 @dataclass(frozen=True)
 class Request:
-    """Which mutants are put to the runs, how many at a time, and how many seconds one may take for one run. ``runs``
+    """Which mutants are put to the runs, how many at a time, and how many seconds of CPU one may take for one
+    run. ``runs``
     are names; none means all. With ``baseline`` the code as it is comes first."""
 
     mutants: tuple[Mutant, ...]
@@ -124,7 +126,7 @@ def told(fork: Fork, status: int) -> Outcome:
         assert isinstance(outcome, Outcome)
         return outcome
     seconds = perf_counter() - fork.started
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF:
         return Outcome(fork.before.mutant, "endless", run, "no answer in time", seconds=seconds)
     return Outcome(fork.before.mutant, "crash", run, "the process died", seconds=seconds)
 
@@ -133,7 +135,7 @@ def live(prepared: Sequence[Prepared], name: str, mutant: Mutant | None, file: I
     """The life of a fork. Does not return. Writes each run that it begins, and then what came of it all."""
     code = 1
     try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
         forget()
         if mutant is not None:
             serve(mutant)
@@ -142,7 +144,7 @@ def live(prepared: Sequence[Prepared], name: str, mutant: Mutant | None, file: I
             if concerns(one.run, mutant) and not outcome.killed:
                 file.write(f"{one.run.name}\n".encode())
                 file.flush()
-                signal.alarm(patience)
+                signal.setitimer(signal.ITIMER_PROF, patience)
                 after = put_to(one, name)
                 outcome = replace(after, seconds=outcome.seconds + after.seconds, runs=outcome.runs + 1)
         file.write(json.dumps(data_of(outcome)).encode())

@@ -1,4 +1,4 @@
-"""``quiesce mutants``: does lockstep notice when the runtime's breaker is broken?"""
+"""``quiesce mutants``: does lockstep notice when the runtime is broken?"""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .run import JOBS, PATIENCE, put_all
     type=click.IntRange(min=1),
     default=PATIENCE,
     show_default=True,
-    help="Seconds that a mutant may take for one run.",
+    help="Seconds of CPU that a mutant may take for one run.",
 )
 @json_option
 def mutants(pattern: str | None, only_list: bool, jobs: int, patience: int, as_json: bool) -> Exit:
-    """Break the runtime's breaker on purpose: which lockstep run sees it?
+    """Break the runtime's breaker and its scheduler on purpose: which lockstep run sees it?
 
     Each mutant is one change to one source file, served to a process of its own in place of the file, which is not
     touched. It has to be killed by a run, or said to be equivalent and survive them all.

@@ -19,7 +19,7 @@ PACKAGE = "quiesce"
 @dataclass(frozen=True)
 class Mutant:
     """In ``file`` (a path inside the runtime's package) the text ``old``, which stands there exactly once, becomes
-    ``new``. ``rule`` is the rule of ``specs/breaker.md`` that this breaks, or names what else it breaks; ``what`` says
+    ``new``. ``rule`` is the rule of a table in ``specs/`` that this breaks, or names what else it breaks; ``what`` says
     in words what the mutant does. ``equivalent`` is the reason why nobody can tell it from the original; such a mutant
     has to survive."""
 

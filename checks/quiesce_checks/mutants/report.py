@@ -10,6 +10,7 @@ from ..report.figures import count, plural, seconds
 from ..report.page import Page, Tone, columns, flow, hang, words
 from .mutant import Mutant
 from .outcome import Outcome, Ready
+from .passes import NOT_OF_THE_SCHEDULER
 from .rules import NOT_OF_THE_BREAKER
 from .run import Finding, Findings
 
@@ -89,7 +90,7 @@ def list_lines(mutants: Sequence[Mutant], page: Page) -> list[str]:
         [(mutant.rule, mutant.name, mutant.what) for mutant in mutants], page, ("breaks", "mutant", "what it does"), -1
     )
     lines += ["", "not here:"]
-    for rule, reason in NOT_OF_THE_BREAKER.items():
+    for rule, reason in (NOT_OF_THE_BREAKER | NOT_OF_THE_SCHEDULER).items():
         lines += hang(f"{rule:8}", words(reason, page.width - 8))
     return lines
 

@@ -23,7 +23,7 @@ JOBS = 2
 """Mutants at a time."""
 
 PATIENCE = 30
-"""Seconds that a mutant may take for one run."""
+"""Seconds of CPU that a mutant may take for one run."""
 
 Verdict: TypeAlias = Literal["killed", "equivalent", "survived", "not equivalent"]
 
@@ -75,7 +75,8 @@ def put_all(
 ) -> Findings:
     """Put mutants to the runs, and the code as it is before them.
 
-    ``jobs`` processes work at a time, and one that takes more than ``patience`` seconds for a run is killed by that.
+    ``jobs`` processes work at a time, and one that takes more than ``patience`` seconds of CPU for a run is killed by
+    that.
     ``runs`` are the names of those that count; without, all. ``listen`` is told each answer as it comes.
 
     Raises Problem if a mutant does not apply, before anything runs, or if the child ends early.

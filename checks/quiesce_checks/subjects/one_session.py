@@ -117,7 +117,8 @@ class OneSessionSubject:
         self.window(*(Upsert(d.id, 1, value=first if n == 0 else 0) for n, d in enumerate(DATA)))
         for n in range(2):
             reads, writes = (address(DATA[n]),), (address(DATA[n + 1]),)
-            node = Node(f"node {n}", Kind.COMPUTATION, self.body, declared_reads=reads, declared_writes=writes)
+            # One label for both: what tells actions apart is the object.
+            node = Node("derivation", Kind.COMPUTATION, self.body, declared_reads=reads, declared_writes=writes)
             node.gates.debounce_ms = constants["debounce"] * self.tick
             node.gates.throttle_ms = constants["throttle"] * self.tick
             scheduler.register(node)
@@ -181,7 +182,7 @@ class OneSessionSubject:
         assert isinstance(step, Awaiting)
         self.world.run = step.run
         if step.run.node is not self.world.node[n]:
-            raise Refused(f"it is the turn of {step.run.node.label}")
+            raise Refused("it is the other one's turn")
 
     def finish(self) -> None:
         world, n = self.world, self.reading()

@@ -4,8 +4,8 @@ Walked are two derivations in a chain or in a cycle, whose readers come and go. 
 are known to take other steps there:
 
 - what makes a node eligible, or due, in a round of a pass that has begun without it (``nudges``, ``longest_echo`` with
-  a ``cycle``). The model gives it a turn in that round, the runtime in the next; where another node has used up its runs
-  meanwhile there is no next one, and it runs in the next pass, which is queued. Both keep to SCH-6 and SCH-9;
+  a ``cycle``). The model gives it a turn in that round, the runtime in the next; where another node has used up its
+  runs meanwhile there is no next one, and it runs in the next pass, which is queued. Both keep to SCH-6 and SCH-9;
 - commits that are refused (``foreign``, ``refusals``). The runtime refuses a commit by itself when what its run read
   was changed here meanwhile, and lets what rests on a refused commit fall with it; the model has neither. The echo loop
   walks refusals by a real server;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -97,6 +98,65 @@ def test_the_identity_is_the_same_in_another_process(tmp_path: Path) -> None:
     ]
     assert said[0] == said[1]
     assert "lasting=True" in said[0]
+
+
+EVERY_KIND = """
+import asyncio, functools, sys, quiesce
+from quiesce.counts import Counts
+
+def join(left, right):
+    return f"{left.get()} {right.get()}"
+
+async def main():
+    counts = Counts(quiet=True)
+    async with quiesce.open(sys.argv[1], counts=counts) as session:
+        title, words = session.cell("title", default="plan"), session.cell("words", default=["a", "b", "a"])
+        def closure():
+            return title.get() in {"plan", "other", "third"}
+        @session.computed
+        def decorated():
+            return len(title.get())
+        mine = [object()]
+        derived = [
+            decorated,
+            session.computed(closure),
+            session.computed(closure),
+            session.computed(lambda: title.get() * 2),
+            session.computed(lambda: title.get() * 3),
+            session.computed(functools.partial(join, title, decorated)),
+            session.computed(name="given")(lambda: len(mine)),
+            words.map(lambda word: word + "!"),
+            words.filter(lambda word: word == "a"),
+        ]
+        session.effect(lambda: [one.get() for one in derived])
+        handler = session.handler(lambda event: title.set(event))
+        await session.idle()
+        for one in derived:
+            print(one.identity)
+        print(handler.node.label, *sorted(node.label for node in session.scheduler.nodes), sep="\\n")
+        opaque = session.computed(lambda: len(mine))
+        print(opaque.identity.lasting, opaque.scope, counts.counts_breakdown()["session"], session.replica.synced)
+asyncio.run(main())
+"""
+
+
+def test_every_kind_of_action_is_known_again_after_a_restart_and_elsewhere(tmp_path: Path) -> None:
+    """Two processes on one file, one after the other, and one on another file; hashes differ from process to process.
+    The second finds all that the first derived and writes nothing."""
+    program = tmp_path / "program.py"
+    program.write_text(EVERY_KIND)
+    said: list[list[str]] = []
+    for number, database in enumerate(("one.db", "one.db", "two.db")):
+        command = [sys.executable, str(program), str(tmp_path / database)]
+        environment = {**os.environ, "PYTHONHASHSEED": str(number)}
+        run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        said.append(run.stdout.splitlines())
+    assert said[0] == said[1] == said[2]
+    identities = [line for line in said[0] if line.startswith("DurableIdentity")]
+    assert len(set(identities)) == len(identities) == 9
+    assert all("lasting=True" in line for line in identities)
+    assert sum(line.endswith(("/=a", "/=a#1", "/=b")) for line in said[0]) == 6, "key and occurrence, of two lists"
+    assert said[0][-1].startswith("False session {'action-without-lasting-name': 1} ")
 
 
 @pytest.fixture

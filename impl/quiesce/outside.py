@@ -23,9 +23,9 @@ class Outside:
         self._node = _node(None)
         session.scheduler.register(self._node)
 
-    def write(self, change: Callable[[Run], None], group: object | None) -> Sent:
+    def write(self, change: Callable[[Run], None], group: object | None, *, typing: bool = False) -> Sent:
         """Write as ``change`` says, at once if everything is here that it reads."""
-        session, node = self._session, self._node if group is None else _node(group)
+        session, node = self._session, self._node if group is None and not typing else _node(group, typing=typing)
         sent = Sent(node.label, lambda: session.current)
         run = Run(node, Registration(), session.replica.begin(node), payload=change)
         run.loads = session.scheduler.loads
@@ -70,5 +70,11 @@ class Outside:
         scheduler.send(node, run.payload, on_done=done)
 
 
-def _node(group: object | None) -> Node:
-    return Node("write from outside", Kind.HANDLER, lambda run: run.payload(run), group=group)  # type: ignore[operator]
+def _node(group: object | None, *, typing: bool = False) -> Node:
+    return Node(
+        "write from outside",
+        Kind.HANDLER,
+        lambda run: run.payload(run),  # type: ignore[operator]
+        group=group,
+        typing=typing,
+    )

@@ -116,7 +116,7 @@ class Session:
         """A cell by name: the document ``name`` in a scope, shared with the space, the user, or nobody."""
         return Cell(self, Document(name, Scope(scope)), (), default)
 
-    def write(self, change: Callable[[Run], None], *, group: object | None = None) -> Sent:
+    def write(self, change: Callable[[Run], None], *, group: object | None = None, typing: bool = False) -> Sent:
         """Write in the present action, or outside one in a commit of its own, which is repeated after conflicts."""
         run = self.current
         if run is not None:
@@ -124,11 +124,11 @@ class Session:
             change(run)
             run.on_fate(lambda committed: sent.finish("committed" if committed else "withdrawn"))
             return sent
-        return self._outside.write(change, group)
+        return self._outside.write(change, group, typing=typing)
 
-    def transact(self, function: Callable[[], object], *, group: object | None = None) -> Sent:
+    def transact(self, function: Callable[[], object], *, group: object | None = None, typing: bool = False) -> Sent:
         """Run a function whose reads and writes of cells are one commit; again after a conflict. Effects of the same
-        ``group`` are not woken by it."""
+        ``group`` are not woken by it; ``typing`` as of a handler."""
 
         def change(run: Run) -> None:
             token = self._current.set(run)
@@ -140,7 +140,7 @@ class Session:
                 made.close()
                 raise TypeError("a transaction is over when its function returns: give transact a plain function")
 
-        return self.write(change, group=group)
+        return self.write(change, group=group, typing=typing)
 
     # -- documents that are not followed
 
@@ -284,13 +284,20 @@ class Session:
     def handler(self, function: Callable[[Any], Any], /) -> Handler: ...
     @overload
     def handler(
-        self, /, *, name: str | None = None, group: object | None = None
+        self, /, *, name: str | None = None, group: object | None = None, typing: bool = False
     ) -> Callable[[Callable[[Any], Any]], Handler]: ...
     def handler(
-        self, function: Callable[[Any], Any] | None = None, /, *, name: str | None = None, group: object | None = None
+        self,
+        function: Callable[[Any], Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        group: object | None = None,
+        typing: bool = False,
     ) -> Any:
         """Run a function for each event that is sent to it. All that it writes is one commit, which wakes no effect of
-        the same ``group``."""
+        the same ``group``. ``typing``: its events are keystrokes, so what it writes wakes each reader twice at once and
+        then ten times a second at most."""
 
         def register(body: Callable[[Any], Any]) -> Handler:
             named = self._unique(name or action_name(body, self._describe).id)
@@ -300,6 +307,7 @@ class Session:
                 lambda run: self.call(run, lambda: body(run.payload), lambda value: None),
                 group=group,
             )
+            node.typing = typing
             return Handler(self, node)
 
         return register if function is None else register(function)

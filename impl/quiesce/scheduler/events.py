@@ -160,8 +160,8 @@ class Lane:
         return True
 
 
-def unsettled_upstream(roots: dict[Node, int] | dict[Node, None]) -> list[Node]:
-    """The nodes that have to run before what these write can be trusted: not clean, anywhere upstream."""
+def upstream_of(roots: dict[Node, int] | dict[Node, None]) -> dict[Node, None]:
+    """These nodes and all that write what they read, directly or not."""
     seen: dict[Node, None] = dict.fromkeys(roots)
     queue = list(seen)
     for node in queue:
@@ -169,4 +169,9 @@ def unsettled_upstream(roots: dict[Node, int] | dict[Node, None]) -> list[Node]:
             if writer not in seen:
                 seen[writer] = None
                 queue.append(writer)
-    return [node for node in queue if node.registered and node.runnable]
+    return seen
+
+
+def unsettled_upstream(roots: dict[Node, int] | dict[Node, None]) -> list[Node]:
+    """The nodes that have to run before what these write can be trusted: not clean, anywhere upstream."""
+    return [node for node in upstream_of(roots) if node.registered and node.runnable]

@@ -50,7 +50,7 @@ class Idle:
             return scheduler.runner.in_flight is None
         if scheduler.present_pass is not None or scheduler.tick_queued or len(scheduler.lane):
             return False
-        if scheduler.loads is not None and scheduler.loads.under_way:
+        if len(scheduler.shaping) or (scheduler.loads is not None and scheduler.loads.under_way):
             return False
         if scheduler.runner.in_flight is not None or (durable and scheduler.runner.unsettled):
             return False

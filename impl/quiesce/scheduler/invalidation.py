@@ -13,6 +13,7 @@ from quiesce.address import Entity, Scope
 from quiesce.commits import Document
 from quiesce.scheduler.echo import Cause, Origin
 from quiesce.scheduler.node import Kind, Node, Status
+from quiesce.scheduler.shaping import is_typing
 from quiesce.storage.notification import Change, Notification, NotificationKind
 from quiesce.storage.transaction import WriteDetail
 from quiesce.values import at, equal
@@ -36,10 +37,14 @@ class Invalidation:
                 if node.kind is not Kind.HANDLER:
                     self.invalidate(node, None, now)
             return
+        typing = is_typing(notification)
         for change in notification.changes:
             for node in self._scheduler.triggers.fired(change):
-                if not self.skips(node, notification) and not self.own_output(node, change):
-                    self.invalidate(node, Cause(change.address, self.origin(node, notification)), now)
+                if self.skips(node, notification) or self.own_output(node, change):
+                    continue
+                cause = Cause(change.address, self.origin(node, notification))
+                if not typing or not self._scheduler.shaping.holds_back(node, cause, now):
+                    self.invalidate(node, cause, now)
 
     def skips(self, node: Node, notification: Notification) -> bool:
         """Whether this is the node's own commit, or one of its group: by the transaction that carries the action, never

@@ -84,6 +84,9 @@ class Node:
     certificate: str = ""
     """What the server calls that declaration."""
 
+    typing: bool = False
+    """What it commits follows somebody's keystrokes: it wakes others no oftener than they can use (``shaping``)."""
+
     # -- set by the scheduler
     ordinal: int = -1
     """Given at the first registration and kept; the last tie-break of every order."""

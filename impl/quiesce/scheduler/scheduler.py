@@ -33,6 +33,7 @@ from quiesce.scheduler.retry import MAX_RETRIES_FOR_REACTIVE, STALE_WARNING_INTE
 from quiesce.scheduler.run import Ended, Failure, Run, Step
 from quiesce.scheduler.runner import Runner
 from quiesce.scheduler.settle import Pass
+from quiesce.scheduler.shaping import Shaping
 from quiesce.scheduler.topology import Topology
 from quiesce.scheduler.tracing import trace_of
 from quiesce.scheduler.triggers import TriggerIndex
@@ -93,6 +94,7 @@ class Scheduler:
         self.runner = Runner(self)
         self.invalidation = Invalidation(self)
         self.idle = Idle(self)
+        self.shaping = Shaping(self)
         self.loads: Loads | None = None
         self.provisional: dict[Node, None] = {}
         self.backed_off: dict[Node, None] = {}
@@ -181,6 +183,7 @@ class Scheduler:
         node.gates.retire()
         self.agenda.refresh(node)
         self.lane.retire(node)
+        self.shaping.drop(node, retired=True)
         self.breaker.retire(node, self.clock())
         self._report()
         if had_deadline:
@@ -326,9 +329,14 @@ class Scheduler:
 
     @property
     def timer_at(self) -> float | None:
-        """When ``timer_fired`` should be called: the wake, the breaker's housekeeping, or the end of a hold that an
-        idle waiter waits for. Early is harmless."""
-        candidates = [self.wake_at, self.breaker.housekeeping_deadline(), self.idle.next_look()]
+        """When ``timer_fired`` should be called: the wake, a held wake of somebody's typing, the breaker's
+        housekeeping, or the end of a hold that an idle waiter waits for. Early is harmless."""
+        candidates = (
+            self.wake_at,
+            self.shaping.next_release(),
+            self.breaker.housekeeping_deadline(),
+            self.idle.next_look(),
+        )
         return min((at for at in candidates if at is not None), default=None)
 
     def timer_fired(self) -> None:
@@ -336,6 +344,7 @@ class Scheduler:
         now = self.clock()
         self.breaker.housekeep(now)
         self._report()
+        self.shaping.release_due(now)
         if self.wake_at is not None and self.wake_at <= now:
             self.wake_at = None
             self.queue_tick()
@@ -457,6 +466,8 @@ class Scheduler:
         """A run starts: it takes its causes, and is clean unless something changes from now on."""
         self.retire_children([child for child in node.children if not child.kept])
         node.causes.clear()
+        if len(self.shaping):
+            self.shaping.drop(node)
         node.status = Status.CLEAN
         node.pending = node.owed = False
         node.pass_runs = node.runs_in(pass_id) + 1
@@ -521,6 +532,10 @@ class Scheduler:
         self.wake_at = None
         self.lane.unpark()
         self.queue_tick()
+
+    def timer_moved(self) -> None:
+        """``timer_at`` is another now."""
+        self._outlets.work()
 
     def continue_or_sleep(self) -> float | None:
         """At a pass's end: another tick if there is work, else the wake for the first deadline."""

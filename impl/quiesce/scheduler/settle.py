@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from quiesce.scheduler.events import unsettled_upstream
+from quiesce.scheduler.events import unsettled_upstream, upstream_of
 from quiesce.scheduler.node import Node, Status
 from quiesce.scheduler.order import seeds_of, topological, work_set
 from quiesce.scheduler.run import Began, Ended, Step
@@ -57,6 +57,8 @@ class Pass:
         yield from scheduler.runner.dispatch(scheduler.lane.take())
 
     def _demand_upstream(self, handler: Node) -> None:
+        if len(self._scheduler.shaping):
+            self._scheduler.shaping.release(upstream_of(handler.upstream), self._scheduler.clock())
         found = unsettled_upstream(handler.upstream)
         for node in self._event_demand:
             if node.event_demanded and node not in found:

@@ -250,15 +250,6 @@ BEFORE = (
         "whatever an action of this session commits is skipped",
     ),
     regression(
-        "dropped_from_pending",
-        "all pending cleared",
-        SCHEDULER,
-        "        node.pending = node.owed = False\n        node.pass_runs",
-        "        for other in self.nodes:\n            other.pending = other.owed = False\n        node.pass_runs",
-        "a run that starts forgets what was asked of all others",
-        "with one node that is asked for there is no other; two need refusals, which the walks leave out",
-    ),
-    regression(
         "old_wake_kept",
         "a late wake",
         SCHEDULER,

@@ -49,8 +49,8 @@ STATUS = (
         "SCH-4",
         "causes_not_consumed",
         SCHEDULER,
-        "        node.causes.clear()\n        node.status = Status.CLEAN\n",
-        "        node.status = Status.CLEAN\n",
+        "if not child.kept])\n        node.causes.clear()\n",
+        "if not child.kept])\n",
         "a run leaves its causes to the next",
     ),
     rule(

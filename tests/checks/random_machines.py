@@ -32,6 +32,7 @@ class Colour(Enum):
 class Parcel(Record):
     weight: int = upto(2)
     fresh: bool = flag()
+    tags: list[bool] = each(2, flag())
 
 
 class Box(Record):

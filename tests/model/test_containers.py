@@ -19,10 +19,12 @@ from quiesce_model import (
     Subset,
     action,
     bag,
+    constant,
     each,
     flag,
     left,
     optional,
+    part,
     queue,
     subset,
     upto,
@@ -137,6 +139,42 @@ def test_there_is_nothing_to_take_from_an_empty_queue(place: int) -> None:
         assert post.line[place]
     with pytest.raises(Fault, match="no such item"):
         assert post.line.first
+
+
+class Crate(Record):
+    """Has fields whose starts only a scope knows."""
+
+    label: int = upto(3)
+    slots: list[int] = each("wide", upto(2))
+    inside: Queue[int] = queue("wide", upto(2))
+    some: Subset = subset("wide")
+    full: int = upto(lambda c: c.wide, start=lambda c: c.wide)
+
+
+class Yard(Machine):
+    wide: int = constant(2)
+    crate: Crate = part(Crate)
+
+    @action()
+    def replace(self) -> None:
+        self.crate = Crate(label=2)
+
+    @action()
+    def fill(self) -> None:
+        self.crate.slots[1] = 2
+        self.crate.inside.push(1)
+        self.crate.some.add(1)
+        self.crate.full = 0
+        self.crate.label = 1
+
+
+def test_what_is_not_given_when_a_record_is_built_is_at_its_start() -> None:
+    yard = Yard()
+    fresh = plain(yard)["crate"]
+    yard.fill()
+    assert plain(yard)["crate"] == {"label": 1, "slots": [0, 2], "inside": [1], "some": [1], "full": 0}
+    yard.replace()
+    assert plain(yard)["crate"] == {**fresh, "label": 2} | {"full": 2}
 
 
 def test_what_a_container_cannot_be() -> None:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from .fields import Bound, Field, Spec, each, flag, size_at, spec_of, upto
 from .outcome import Misuse
-from .types import BagType, EachType, FlagType, IntType, Member, PlacesType, QueueType, SubsetType, Type
+from .types import START, BagType, EachType, FlagType, IntType, Member, PlacesType, QueueType, SubsetType, Type
 from .values import LOOSE, Each, Record
 
 T = TypeVar("T")
@@ -207,7 +207,7 @@ class RowOf(Spec):
         return QueueType(Queue, members) if self.ordered else BagType(Bag, members)
 
     def loose(self, name: str) -> Any:
-        raise Misuse(f"{name} is filled where it lies: build the record without it")
+        return START
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class SubsetOf(Spec):
         return SubsetType(Subset, (Member("member", EachType(size, FlagType(False)), False),))
 
     def loose(self, name: str) -> Any:
-        raise Misuse(f"{name} is filled where it lies: build the record without it")
+        return START
 
 
 def queue(size: str | Bound, item: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from .outcome import Misuse
 from .types import (
+    START,
     AgeType,
     EachType,
     EnumType,
@@ -73,9 +74,7 @@ class Upto(Spec):
 
     def loose(self, name: str) -> Any:
         start = self.low if self.start is None else self.start
-        if callable(start):
-            raise Misuse(f"{name} starts at a value that depends on constants: give it when the record is built")
-        return start
+        return START if callable(start) else start
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class EachOf(Spec):
         return EachType(size_at(self.size, constants), self.item.resolve(constants), self.symmetric)
 
     def loose(self, name: str) -> Any:
-        raise Misuse(f"{name} has one value for each index: give them when the record is built")
+        return START
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ from .outcome import Fault
 if TYPE_CHECKING:
     from .values import Cells, Home
 
+START: Any = object()
+"""What a loose record holds for a field that was not given and whose start depends on the scope."""
+
 STOPPED = -1
 """The leaf of an age that is not running: younger than every duration."""
 
@@ -239,7 +242,10 @@ class RecordType(Type):
     def copy_into(self, target: Any, value: Any) -> None:
         source = list(value.items_)
         for position, member in enumerate(self.members):
-            member.type.put(target, position, source[position])
+            item = source[position]
+            if item is START:
+                item = started(member)
+            member.type.put(target, position, item)
 
     def leaves(self, name: str, ghost: bool) -> Iterator[Leaf]:
         for member in self.members:
@@ -296,6 +302,13 @@ class EachType(Type):
 
     def plain(self, value: Any) -> Any:
         return [self.item.plain(item) for item in value.items_]
+
+
+def started(member: Member) -> Any:
+    """A loose value for a field, at its start."""
+    from .values import LOOSE
+
+    return member.type.fresh(LOOSE, member.name, None)
 
 
 @dataclass(frozen=True)

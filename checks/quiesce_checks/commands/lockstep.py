@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 from pathlib import Path
 from random import randrange
 from typing import Any
@@ -83,9 +84,10 @@ def lockstep(
 ) -> Exit:
     """Walk an implementation beside its model, and compare them after every step.
 
-    PAIRING is one of ours (breaker, table, classifier), package.module:function or path/to/file.py:function. With
-    --adapter it is a machine, and the command drives the implementation: quiesce lockstep gate.py:Gate --adapter
-    "node gate_adapter.js". A divergence is made short, shown with both answers, and kept as a test if you say where."""
+    PAIRING is one of ours (breaker, table, classifier, one_node, one_session, echo_loop), package.module:function or
+    path/to/file.py:function. With --adapter it is a machine, and the command drives the implementation: quiesce
+    lockstep gate.py:Gate --adapter "node gate_adapter.js". A divergence is made short, shown with both answers, and
+    kept as a test if you say where."""
     at_random = walks == "production" or (walks is None and (lasting is not None or seed is not None))
     if walks == "all" and (lasting is not None or seed is not None):
         raise Problem(
@@ -97,7 +99,7 @@ def lockstep(
     scope = merged(scopes)
     if at_random and adapter is None:
         scope = production(source.name) | scope
-        tick = 1 if tick is None and source.name in TIMED else tick
+        tick = 1 if tick is None and in_milliseconds(source) else tick
     module = question()
     made = source.at(scope, tick)
     seed = randrange(1_000_000) if seed is None else seed
@@ -149,9 +151,6 @@ def lockstep(
 
 WALK = "quiesce lockstep PAIRING --for 10m"
 
-TIMED = ("breaker", "table")
-"""Those of our pairings that have to do with time."""
-
 
 def source_of(pairing: str, adapter: str | None, timeout: float | None) -> Source:
     if adapter is None:
@@ -165,6 +164,13 @@ def production(name: str) -> dict[str, int | bool]:
     from ..subjects import PRODUCTION
 
     return dict(PRODUCTION.get(name, {}))
+
+
+def in_milliseconds(source: Source) -> bool:
+    """Whether it is one of our pairings that has to do with time: production constants are in ms."""
+    from ..subjects import PRODUCTION
+
+    return source.name in PRODUCTION and "tick" in signature(source.make).parameters
 
 
 def question() -> Any:

@@ -32,13 +32,14 @@ class Sent:
     def __init__(self, label: str, within: Callable[[], Run | None] = lambda: None) -> None:
         self.label = label
         self._within = within
+        self._error: BaseException | None = None
         self.outcome: str | None = None
         self._waiters: list[asyncio.Future[None]] = []
 
-    def finish(self, outcome: str) -> None:
-        """For the session: it is over."""
+    def finish(self, outcome: str, error: BaseException | None = None) -> None:
+        """For the session: it is over, because of ``error`` if a body raised one."""
         if self.outcome is None:
-            self.outcome = outcome
+            self.outcome, self._error = outcome, error
             for waiter in self._waiters:
                 if not waiter.done():
                     waiter.set_result(None)
@@ -61,7 +62,7 @@ class Sent:
             await waiter
         assert self.outcome is not None, "waited for"
         if self.outcome != "committed":
-            raise NotCommitted(self.label, self.outcome)
+            raise NotCommitted(self.label, self.outcome) from self._error
 
 
 class Action:
@@ -86,7 +87,7 @@ class Handler(Action):
         sent = Sent(self.node.label, lambda: self._session.current)
 
         def done(over: Event) -> None:
-            sent.finish(over.outcome or "")
+            sent.finish(over.outcome or "", over.error)
 
         self._session.scheduler.send(self.node, event, retries=retries, on_done=done, origin=within)
         return sent

@@ -54,6 +54,8 @@ class Event:
     asked_again: int = 0
     """How often its body asked to be run again."""
     outcome: str | None = None
+    error: BaseException | None = None
+    """What its handler raised, if that ended it."""
 
     @property
     def held(self) -> bool:

@@ -177,6 +177,7 @@ class Runner:
         self._scheduler.queue_tick()
 
     def _event_failed(self, run: Run, event: Event, code: str, message: str) -> None:
+        event.error = run.error
         event.finish("failed")
         self._scheduler.fail(Failure(run.node.label, code, message, run.error))
 

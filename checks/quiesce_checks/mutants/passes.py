@@ -79,7 +79,6 @@ PASS = (
         "if node.runs_in(self.id) >= scheduler.convergence.run_budget]",
         "if node.runs_in(self.id) > 1_000]",
         "no node uses up its runs",
-        "what has used up its runs gets no turn, the rounds run out, and what is left is backed off all the same",
     ),
     edge(
         "SCH-6",
@@ -88,7 +87,6 @@ PASS = (
         "if node.runs_in(self.id) >= scheduler.convergence.run_budget]",
         "if node.runs_in(self.id) > scheduler.convergence.run_budget]",
         "a pass allows one run more",
-        "what has used up its runs gets no turn, the rounds run out, and what is left is backed off all the same",
     ),
     edge(
         "SCH-6",

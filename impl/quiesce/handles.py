@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 class NotCommitted(RuntimeError):
     """What was sent did not become durable. ``outcome`` says how it ended."""
 
-    def __init__(self, label: str, outcome: str) -> None:
-        super().__init__(f"{label} ended as {outcome}: look at the session's failures, and send it again if it matters")
+    def __init__(self, label: str, outcome: str, error: BaseException | None = None) -> None:
+        why = "look at the session's failures, and send it again if it matters"
+        if error is not None:
+            why = f"its handler raised {type(error).__name__}: {error}"
+        super().__init__(f"{label} ended as {outcome}: {why}")
         self.outcome = outcome
 
 
@@ -62,7 +65,7 @@ class Sent:
             await waiter
         assert self.outcome is not None, "waited for"
         if self.outcome != "committed":
-            raise NotCommitted(self.label, self.outcome) from self._error
+            raise NotCommitted(self.label, self.outcome, self._error) from self._error
 
 
 class Action:

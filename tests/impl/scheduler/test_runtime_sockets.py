@@ -214,7 +214,9 @@ def test_timers_bodies_and_errors_under_asyncio(tmp_path: Path) -> None:
                 cell.set(number)
             await session.idle()
             assert ran == [0, 3]
-            with pytest.raises(NotCommitted, match="ended as failed") as raised:
+            with pytest.raises(
+                NotCommitted, match="ended as failed: its handler raised ValueError: no thanks"
+            ) as raised:
                 await bad("thanks")
             assert isinstance(raised.value.__cause__, ValueError), "with what the handler raised"
             assert [failure.code for failure in session.failures] == ["body-failed"]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from quiesce.address import Identity, Scope
 
-
 _SPACE = (Scope.SPACE,)
 _USER = (Scope.SPACE, Scope.USER)
 _SESSION = (Scope.SPACE, Scope.USER, Scope.SESSION)

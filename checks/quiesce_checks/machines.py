@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zlib import crc32
 
 import quiesce_model
 from quiesce_model.language.machine import ActionInfo, Machine, all_marked
@@ -125,7 +126,7 @@ def load_file(name: str, roots: Sequence[Path]) -> ModuleType:
     else:
         raise Problem(f"there is no file {name}")
     path = path.resolve()
-    module_name = f"{FROM_FILE}{path.stem}_{abs(hash(str(path))):x}"
+    module_name = f"{FROM_FILE}{path.stem}_{crc32(str(path).encode()):x}"
     if module_name in sys.modules:
         return sys.modules[module_name]
     spec = importlib.util.spec_from_file_location(module_name, path)

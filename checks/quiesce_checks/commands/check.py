@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import click
 
+from .. import side_by_side
 from ..exits import Exit, worst
 from ..job import Watcher, properties_of, run
 from ..judge import Judgement, Result, run_check, summary
@@ -18,6 +19,7 @@ from ..report.data import result_data, summary_data
 from ..report.problem import problem_lines
 from ..report.verdicts import group_lines
 from ..rules import find_tables, read_rules
+from ..side_by_side import processes_for
 from ..suite import TIERS, Check, Suite, find_suites, load_suite
 from .divergences import save_divergences, tell_divergences
 from .options import json_option, save_option, trace_options
@@ -29,6 +31,7 @@ from .traces import Look, save_traces, tell_traces
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("--tier", type=click.Choice(TIERS), default="default", show_default=True, help="full runs everything.")
 @click.option("-k", "chosen", multiple=True, help="Only entries with this in suite::name or a property's name.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Entries at a time (one for each processor).")
 @click.option("--update-witness", is_flag=True, help="Write the traces of expected violations anew.")
 @trace_options
 @save_option
@@ -37,6 +40,7 @@ def check(
     suites: tuple[str, ...],
     tier: Any,
     chosen: tuple[str, ...],
+    jobs: int | None,
     update_witness: bool,
     full: bool,
     show: Any,
@@ -58,12 +62,19 @@ def check(
     results: list[Result] = []
     saved: dict[str, str] = {}
     with interruptible() as interruption:
-        for position, entry in enumerate(checks, 1):
-            result = run_one(entry, f"[{position}/{len(checks)}] {entry.name}", update_witness)
-            if result is None:
+        progress = Progress()
+        numbers = {entry.place: f"[{position}/{len(checks)}] {entry.name}" for position, entry in enumerate(checks, 1)}
+        several = processes_for(jobs, len(checks))
+        coming = side_by_side.results(
+            checks, several, lambda entry: run_one(entry, numbers[entry.place], update_witness), update_witness
+        )
+        for entry in checks:
+            if several > 1:
+                progress.note(numbers[entry.place])
+            result = next_of(coming)
+            progress.clear()
+            if result is None or interruption.came:
                 interruption.came = True
-                break
-            if interruption.came:
                 break
             results.append(result)
             wrong = [item for item in result.judged if item.judgement is Judgement.SURPRISE]
@@ -98,6 +109,14 @@ def check(
     if interruption.came:
         say([page.tone(f"interrupted after {len(results)} of {len(checks)} entries", "odd")])
     return exit
+
+
+def next_of(coming: Iterator[Result]) -> Result | None:
+    """The next result; None if it was interrupted before there was any."""
+    try:
+        return next(coming, None)
+    except KeyboardInterrupt:
+        return None
 
 
 def run_one(entry: Check, done: str, update_witness: bool) -> Result | None:

@@ -135,6 +135,11 @@ class Machine(Record):
         for name, _ in marked(type(self), "initial"):
             getattr(self, name)()
 
+    def __reduce__(self) -> Any:
+        """A machine is sent to another process as what it is made with, and its state."""
+        made = (type(self), self.constants_, self.without_, self.unchecked_, self.home_.unbounded, state(self))
+        return remade, made
+
     def furnish_(self, layout: RecordType, home: Home, where: str, guard: Slot | None) -> None:
         """Make the cells. A machine that is a part of another has the other's constants and rules."""
         if home.machine is not self:
@@ -364,6 +369,16 @@ def unbounded(machine: M) -> M:
     """The machine as a proof reads it: its counters have no upper bound."""
     machine.home_.unbounded = True
     return machine
+
+
+def remade(
+    kind: type[M], constants: dict[str, Any], without: frozenset[str], unchecked: tuple[str, ...], open: bool, at: Any
+) -> M:
+    """The machine that another process sent."""
+    made = kind(without=without, unchecked=unchecked, **constants)
+    made.home_.unbounded = open
+    load(made, at)
+    return made
 
 
 def durations(machine: Machine) -> list[Age | Left]:

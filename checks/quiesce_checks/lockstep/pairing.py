@@ -39,9 +39,9 @@ class Pairing:
 
     ``seen`` are leaves of the model that the subject shows as they are. ``derived`` are observations that are worked
     out of the machine in a state (one with a leaf's name stands for that leaf and is saturated like it), ``happened``
-    of a step and the rows around it (what was reported, what was logged; the ghosts in them mean
-    nothing). What is in none of the three is not
-    compared: ``hidden`` names those leaves, each with the reason, so that nothing is left out by forgetting.
+    of a step and the rows around it (what was reported, what was logged; the ghosts in them mean nothing). What is in
+    none of the three is not compared: ``hidden`` names those leaves, each with the reason, so that nothing is left out
+    by forgetting.
     ``refusable`` are rules whose guards the subject itself decides: where the model is blocked by one of them, the
     subject has to refuse. ``tick`` is how many milliseconds one unit of the model's time is; ``implementation`` is what
     people call what the subject drives.

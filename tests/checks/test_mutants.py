@@ -182,7 +182,7 @@ def test_what_a_scheduler_must_not_do_is_seen():
     chosen = [
         *map(named, ["debounce_ignored", "gate_shut_at_its_deadline", "gate_opens_early", "debounce_short"]),
         *map(named, ["backoff_without_cap", "wake_queues_nothing", "sleeps_without_wake", "deferrals_not_counted"]),
-        *map(named, ["changes_make_nothing_due", "never_exhausted", "one_run_more", "idle_in_the_pass"]),
+        *map(named, ["changes_make_nothing_due", "unsettled_not_backed_off", "clean_at_the_end"]),
     ]
     found = put_all(chosen, runs=["node, debounced effect"])
     assert not found.baseline.killed

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from .crowd import Crowd, Member
 from .language import invariant
-from .pair import Pair
 from .scheduler import Status
 
 
@@ -38,18 +37,7 @@ class CrowdLemmas(Crowd):
     @invariant()
     def deadlines_run_from_the_last_echo(self) -> bool:
         """A pair that has tripped rests for its backoff since its last echo step; no other pair rests."""
-        return all(self.is_timed(me.pair) for me in self.member)
-
-    def is_timed(self, pair: Pair) -> bool:
-        if pair.since_echo.running != pair.tripped or (pair.settling.running and not pair.held()):
-            return False
-        if not pair.tripped:
-            return pair.deadline.over and pair.backoff == 0
-        if not self.base <= pair.backoff <= self.cap:
-            return False
-        if pair.settling.running or pair.since_echo >= pair.backoff:
-            return pair.deadline.over
-        return pair.since_echo == pair.backoff - pair.deadline.remaining
+        return all(me.pair.is_timed(self) for me in self.member)
 
     @invariant()
     def who_is_not_behind_is_up_to_date(self) -> bool:

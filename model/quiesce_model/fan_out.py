@@ -135,18 +135,7 @@ class FanOut(CrowdSettings):
     @invariant()
     def deadlines_run_from_the_last_echo(self) -> bool:
         """A pair that has tripped rests for its backoff since its last echo step; no other pair rests."""
-        return all(self.is_timed(one.pair) for one in self.instance)
-
-    def is_timed(self, pair: Pair) -> bool:
-        if pair.since_echo.running != pair.tripped or (pair.settling.running and not pair.held()):
-            return False
-        if not pair.tripped:
-            return pair.deadline.over and pair.backoff == 0
-        if not self.base <= pair.backoff <= self.cap:
-            return False
-        if pair.settling.running or pair.since_echo >= pair.backoff:
-            return pair.deadline.over
-        return pair.since_echo == pair.backoff - pair.deadline.remaining
+        return all(one.pair.is_timed(self) for one in self.instance)
 
     @invariant()
     def who_is_due_waits(self) -> bool:

@@ -126,6 +126,18 @@ class Pair(Record):
         """The settling period has passed without an echo step (clear_when_settled)."""
         return self.settling > c.cap
 
+    def is_timed(self, c: BreakerSettings) -> bool:
+        """A pair that has tripped rests for its backoff since its last echo step; one that has not does not rest."""
+        if self.since_echo.running != self.tripped or (self.settling.running and not self.held()):
+            return False
+        if not self.tripped:
+            return self.deadline.over and self.backoff == 0
+        if not c.base <= self.backoff <= c.cap:
+            return False
+        if self.settling.running or self.since_echo >= self.backoff:
+            return self.deadline.over
+        return self.since_echo == self.backoff - self.deadline.remaining
+
     def clear(self) -> None:
         """Forget the pair, and with it its backoff."""
         self.echoes = 0

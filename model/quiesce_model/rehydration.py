@@ -57,15 +57,21 @@ class Rehydration(RehydrationLife):
         """No listing is thrown away because others went on working."""
         return not self.torn
 
+    def derives(self) -> int:
+        """The action that is a derivation."""
+        return 0
+
+    def is_restored(self) -> bool:
+        """The derivation is clean, and has not run here."""
+        mine = self.here.action[self.derives()]
+        return mine.status is Status.CLEAN and not mine.ran
+
     @reachable()
     def opens_without_a_run(self) -> bool:
-        """After commits elsewhere the derivation is restored, and the session rests, having run the effect alone."""
-        mine = self.here.action
-        untouched = self.space.row[0].kept and self.space.row[0].observed < self.space.seq
-        return self.at_rest() and mine[0].status is Status.CLEAN and self.here.found[0].kept and not untouched
+        """After commits elsewhere the derivation is restored, and the session rests without having run it."""
+        return self.at_rest() and self.is_restored() and self.here.found[self.derives()].observed > 0
 
     @reachable()
     def opens_behind_the_store(self) -> bool:
-        """A session registers what it found while the space has moved on."""
-        here = self.here
-        return here.found[0].kept and here.found[0].observed < self.space.seq and here.action[0].status is Status.CLEAN
+        """A derivation is restored while the space has moved on."""
+        return self.is_restored() and self.here.found[self.derives()].observed < self.space.seq

@@ -296,6 +296,7 @@ class RehydrationLife(StoredSettings):
             not self.reads(n, d) or here.confirmed[d].seq == head.seq for d, head in enumerate(self.space.head)
         )
         mine.since.stop()
+        mine.ran = True
         if self.is_effect(n):
             mine.screen = here.sees(n)
             mine.status = Status.CLEAN
@@ -372,6 +373,7 @@ class RehydrationLife(StoredSettings):
             mine.status = Status.ABSENT
             mine.waits.clear()
             mine.since.stop()
+            mine.ran = False
             mine.screen = self.values
             if self.rule("REH-17"):
                 here.found[n].clear(self)

@@ -6,7 +6,7 @@ a row in the list it starts action 1, which derives document 2 from document 1.
 
 from __future__ import annotations
 
-from .language import action, constant, flag, invariant, reachable
+from .language import action, constant, flag, invariant
 from .rehydration import Rehydration
 from .stored import Phase, Status
 
@@ -34,6 +34,9 @@ class RehydrationTree(Rehydration):
 
     def coordinates(self, n: int) -> bool:
         return n == 0
+
+    def derives(self) -> int:
+        return 1
 
     def stands_alone(self, n: int) -> bool:
         return n == 0
@@ -63,7 +66,7 @@ class RehydrationTree(Rehydration):
         mine = self.here.action[1]
         if self.lacks_a_child():
             if self.resuming or not self.rule("REH-20"):
-                self.admit(1, True)
+                self.admit(1, self.may_be_restored(1))
             else:
                 mine.status = Status.DIRTY
             self.resuming = False
@@ -71,6 +74,7 @@ class RehydrationTree(Rehydration):
             mine.status = Status.ABSENT
             mine.waits.clear()
             mine.since.stop()
+            mine.ran = False
 
     def at_rest(self) -> bool:
         here = self.here
@@ -92,9 +96,3 @@ class RehydrationTree(Rehydration):
         """At rest what is registered is what its inputs call for, if a write reads what it replaces."""
         registered = self.here.action[1].status is not Status.ABSENT
         return not self.base_read or not self.at_rest() or not registered or self.is_current(1)
-
-    @reachable()
-    def rows_are_restored(self) -> bool:
-        """A row is there and current, and has not run here."""
-        row = self.space.row[1]
-        return self.at_rest() and self.here.action[1].status is Status.CLEAN and row.kept and row.observed == 0

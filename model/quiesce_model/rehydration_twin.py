@@ -24,6 +24,6 @@ class RehydrationTwin(twin(Rehydration, alone=("run", "deliver"), differ={"resto
 
     @reachable()
     def one_ran_what_the_other_restored(self) -> bool:
-        """Both are at rest, and the row that one of them believed the other has written anew."""
-        believed = self.one.here.found[0].kept and self.one.space.row[0].observed < self.other.space.row[0].observed
-        return self.one.at_rest() and self.other.at_rest() and believed
+        """After a commit elsewhere both are at rest, and only one of them has run the derivation."""
+        ran = self.other.here.action[0].ran and not self.one.here.action[0].ran
+        return self.one.at_rest() and self.other.at_rest() and ran and self.one.here.found[0].observed > 0

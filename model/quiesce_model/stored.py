@@ -103,6 +103,7 @@ class Opened(Record):
 
     status: Status = one_of(Status)
     waits: Left = left(lambda c: c.hold)  # for the sync, with resume intent, before its first run
+    ran: bool = ghost(flag())  # here, since it was registered
     since: Age = ghost(age())  # it was registered without being restored, and has not run
     screen: int = upto(lambda c: c.values)  # of an effect: what it shows; one past the last: nothing yet
 

@@ -17,7 +17,7 @@ from quiesce.frozen import Last, frozen
 from quiesce.scheduler.identity import DurableIdentity
 from quiesce.scheduler.node import Node
 from quiesce.scheduler.run import NotYet
-from quiesce.values import ABSENT, Maybe, at, is_array, is_object
+from quiesce.values import ABSENT, Maybe, at, keys_of
 
 if TYPE_CHECKING:
     from quiesce.handles import Sent
@@ -80,15 +80,7 @@ class Cell(Readable):
     def keys(self) -> tuple[str, ...] | int:
         """An object's keys, or an array's length, without following what is inside; empty where there is none."""
         run = self._session.current
-        if run is not None:
-            found = run.read_keys(self.document, self.path)
-            if isinstance(found, tuple):
-                return tuple(map(str, found))
-            return found if isinstance(found, int) and not isinstance(found, bool) else ()
-        value = self._look()
-        if is_object(value):
-            return tuple(value)
-        return len(value) if is_array(value) else ()
+        return keys_of(self._look()) if run is None else run.read_keys(self.document, self.path)
 
     def at(self, *path: str | int, default: Any = None) -> Cell:
         """The cell at a place inside this one."""

@@ -190,6 +190,13 @@ def reach(value: Maybe, path: Path) -> int:
     return len(path)
 
 
+def keys_of(value: Maybe) -> tuple[str, ...] | int:
+    """An object's keys, or an array's length; no keys where there is neither."""
+    if is_object(value):
+        return tuple(value)
+    return len(value) if is_array(value) else ()
+
+
 def same_shape(left: Maybe, right: Maybe) -> bool:
     """Whether a shallow read cannot tell the two apart: same container type with the same keys or length, or
     equal leaves. Values inside a container do not matter."""

@@ -91,8 +91,8 @@ class Run:
         self._need(document, path)
         return self.transaction.read(document, path)
 
-    def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int | Maybe:
-        """An object's keys, an array's length, or a leaf's value; a shallow read."""
+    def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int:
+        """An object's keys, or an array's length; no keys where there is none. A shallow read."""
         self._need(document, path)
         return self.transaction.read_keys(document, path)
 

@@ -51,7 +51,7 @@ class SeatTransaction(Transaction):
         self._admit(document)
         return super().read(document, path)
 
-    def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int | Maybe:
+    def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int:
         self._admit(document)
         return super().read_keys(document, path)
 

@@ -38,6 +38,7 @@ from quiesce.values import (
     equal,
     is_array,
     is_object,
+    keys_of,
     reach,
     same_shape,
     with_value,
@@ -178,19 +179,14 @@ class Transaction:
         self._reads[document, path] = None
         return at(self._value(document), path)
 
-    def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int | Maybe:
-        """What a container looks like from outside: an object's keys, an array's length, or a leaf's value.
+    def read_keys(self, document: Document, path: Path = ()) -> tuple[str, ...] | int:
+        """What a container looks like from outside: an object's keys or an array's length; no keys where there is none.
 
         A shallow read: changes inside the members do not matter.
         """
         self._check_open()
         self._shallow[document, path] = None
-        found = at(self._value(document), path)
-        if is_object(found):
-            return tuple(found)
-        if is_array(found):
-            return len(found)
-        return found
+        return keys_of(at(self._value(document), path))
 
     # -- writing
 

@@ -48,6 +48,23 @@ def test_cells_inside_cells(world: ApiWorld, alice: SessionPeer) -> None:
     assert board.at("cards", "c9", default="none").get() == "none"
 
 
+@pytest.mark.parametrize(
+    ("value", "keys"),
+    [({"b": 1, "a": {}}, ("b", "a")), ([7, 8, 9], 3), ([], 0), (5, ()), (True, ()), ("text", ()), (None, ())],
+)
+def test_keys_are_the_same_inside_an_action_and_outside(
+    world: ApiWorld, alice: SessionPeer, value: object, keys: tuple[str, ...] | int
+) -> None:
+    place = alice.session.cell("place")
+    seen: list[tuple[str, ...] | int] = []
+    alice.session.effect(name="look")(lambda: seen.append(place.keys()))
+    world.settle()
+    place.set({"first": value})
+    place.set(value)
+    world.settle()
+    assert (seen[0], seen[-1], place.keys()) == ((), keys, keys)
+
+
 def test_what_is_written_outside_is_written_again_after_a_conflict(world: ApiWorld, alice: SessionPeer) -> None:
     bob = world.session("bob")
     count = {peer: peer.session.cell("count", default=0) for peer in (alice, bob)}

@@ -26,7 +26,7 @@ from quiesce_model.crossing import Crossing
 from quiesce_model.echo_loop import EchoLoop
 from quiesce_model.fan_out import FanOut
 from quiesce_model.fast_input import FastInput
-from quiesce_model.language import values
+from quiesce_model.language import containers, values
 from quiesce_model.language.machine import Machine
 from quiesce_model.many_replicas import ManyReplicas
 from quiesce_model.many_sessions import ManySessions
@@ -230,13 +230,39 @@ def no_copy(self: Any, target: Any, value: Any) -> None:
         member.type.put(target, position, source[position])
 
 
+def turned_round(self: symbolic.Execution, a: symbolic.Spot, b: symbolic.Spot) -> t.Term:
+    return PRECEDES(self, b, a)
+
+
+PRECEDES = symbolic.Execution.precedes
+
+
+def blank_not(row: Any, place: int) -> None:
+    """A place that is given up and keeps what it had; that there is one is asked all the same."""
+    row.at(place)
+
+
 BROKEN: dict[str, tuple[Any, str, Any]] = {
     "statement form: division towards zero": (Interpreter, "arithmetic", floor_towards_zero),
     "terms: a branch forgotten at a join": (symbolic.Execution, "merge", forgetful_merge),
     "terms: < read as <=": (t, "lt", t.le),
     "plain Python: a rest one tick short": (values.Left, "set", lax_set),
     "plain Python: a record copied in part": (values.RecordType, "copy_into", no_copy),
+    "plain Python: a place given up keeps what it had": (containers, "blank", blank_not),
+    "plain Python: a bag in the order of arrival": (containers, "precedes", lambda row, a, b: False),
+    "terms: items not exchanged": (symbolic.Execution, "swap", lambda self, a, b: None),
+    "terms: the order of items turned round": (symbolic.Execution, "precedes", turned_round),
 }
+
+
+CONCERNS: dict[str, str] = {
+    "plain Python: a rest one tick short": ".rest.set(",
+    "plain Python: a place given up keeps what it had": ".drop()",
+    "plain Python: a bag in the order of arrival": "self.pile.add(",
+    "terms: items not exchanged": "self.pile.add(",
+    "terms: the order of items turned round": "self.pile.add(",
+}
+"""What a machine has to have for a break to show in it: others are not looked at."""
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -244,6 +270,8 @@ def test_a_broken_reading_is_caught(what: str, monkeypatch: pytest.MonkeyPatch) 
     owner, name, replacement = BROKEN[what]
     monkeypatch.setattr(owner, name, replacement)
     for seed in SEEDS:
+        if CONCERNS.get(what, "") not in random_machines.machine_source(seed)[0]:
+            continue
         machine, _ = machine_of(seed)
         try:
             if disagreements(machine, 15):

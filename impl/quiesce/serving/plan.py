@@ -36,23 +36,22 @@ class Plan:
 
     def place(self, id: str, demander: Instance) -> Instance | None:
         """The instance for which it runs, as far as the demander can see; None if that is a narrower one."""
-        found = SPACE
-        while (scope := self._narrowed.get((id, found))) is not None:
-            narrower = demander.at(scope)
-            if narrower is None:
-                return None
-            found = narrower
-        return found
+        found, narrower = self._narrowest(id, demander)
+        return None if narrower else found
 
     def narrower(self, id: str, instance: Instance) -> Scope | None:
         """The scope in which a derivation runs, if an instance is too wide to see it."""
+        return self._narrowest(id, instance)[1]
+
+    def _narrowest(self, id: str, viewer: Instance) -> tuple[Instance, Scope | None]:
+        """How far down a viewer can follow a derivation, and the scope in which it runs if that is still narrower."""
         found = SPACE
         while (scope := self._narrowed.get((id, found))) is not None:
-            narrower = instance.at(scope)
+            narrower = viewer.at(scope)
             if narrower is None:
-                return scope
+                return found, scope
             found = narrower
-        return None
+        return found, None
 
     def wanted(self) -> dict[Instance, set[str]]:
         """For each instance the derivations that have to run for it."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import cast
 
 from quiesce.clock import Clock
-from quiesce.scheduler.run import Awaiting, Ended, Run
+from quiesce.scheduler.run import Awaiting, Ended
 from quiesce.scheduler.scheduler import Scheduler
 
 TURN_S = 0.005
@@ -56,7 +56,7 @@ class Shell:
         until = self._loop.time() + TURN_S
         while (step := scheduler.step()) is not None:
             if isinstance(step, Awaiting):
-                body = self._loop.create_task(self._await(step.run, cast("Awaitable[object]", step.awaitable)))
+                body = self._loop.create_task(attend(scheduler, step))
                 self._bodies.add(body)
                 body.add_done_callback(self._bodies.discard)
             elif isinstance(step, Ended) or self._loop.time() > until:
@@ -64,18 +64,6 @@ class Shell:
                     self.work()
                 break
         self._arm()
-
-    async def _await(self, run: Run, body: Awaitable[object]) -> None:
-        assert self._scheduler is not None, "a body comes from a scheduler"
-        try:
-            await body
-        except asyncio.CancelledError as error:
-            self._scheduler.body_done(run, error)
-            raise
-        except Exception as error:
-            self._scheduler.body_done(run, error)
-        else:
-            self._scheduler.body_done(run)
 
     def _arm(self) -> None:
         if self._timer is not None:
@@ -90,3 +78,16 @@ class Shell:
         if self._scheduler is not None and not self._closed:
             self._scheduler.timer_fired()
             self._turn()
+
+
+async def attend(scheduler: Scheduler, step: Awaiting) -> None:
+    """Await the body of a step; its end is told however it comes."""
+    try:
+        await cast("Awaitable[object]", step.awaitable)
+    except asyncio.CancelledError as error:
+        scheduler.body_done(step.run, error)
+        raise
+    except Exception as error:
+        scheduler.body_done(step.run, error)
+    else:
+        scheduler.body_done(step.run)

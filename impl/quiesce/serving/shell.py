@@ -6,16 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import cast
 
 from quiesce.clock import Clock, monotonic_ms
 from quiesce.counts import Counts
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.scheduler.run import Awaiting
-from quiesce.scheduler.scheduler import Scheduler
 from quiesce.serving.seat import App
 from quiesce.serving.space import REST_AFTER_MS, SpaceServer, Surrounding
-from quiesce.shell import TURN_S
+from quiesce.shell import TURN_S, attend
 from quiesce.storage.client import Client
 from quiesce.storage.socket import Disconnected, SocketSession
 
@@ -103,7 +101,7 @@ class ServingShell:
         while (stepped := self._server.step()) is not None:
             session = stepped.seat.session
             if isinstance(stepped.step, Awaiting) and session is not None:
-                self._start(_body(session.scheduler, stepped.step))
+                self._start(attend(session.scheduler, stepped.step))
             if self._loop.time() > until:
                 self.work()
                 break
@@ -149,16 +147,3 @@ async def serve_spaces(
             wait.cancel()
         for shell in shells:
             await shell.close()
-
-
-async def _body(scheduler: Scheduler, step: Awaiting) -> None:
-    """A body that has to be awaited; its end is told however it comes."""
-    try:
-        await cast("Awaitable[object]", step.awaitable)
-    except asyncio.CancelledError as error:
-        scheduler.body_done(step.run, error)
-        raise
-    except Exception as error:
-        scheduler.body_done(step.run, error)
-    else:
-        scheduler.body_done(step.run)

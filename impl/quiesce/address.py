@@ -43,6 +43,11 @@ class Identity:
             return f"user:{quote(self.principal, safe='')}"
         return f"session:{quote(self.principal, safe='')}:{quote(self.session, safe='')}"
 
+    @property
+    def narrowest(self) -> str:
+        """The key of the narrowest scope instance that it names: a session's, a principal's, or the space's."""
+        return self.instance(Scope.SESSION if self.session else Scope.USER if self.principal else Scope.SPACE)
+
 
 @dataclass(frozen=True, slots=True)
 class Entity:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from quiesce.address import Scope
 from quiesce.server.hub import Hub
 from quiesce.server.session import ServerSession
 from quiesce.server.space import Space
@@ -61,11 +60,7 @@ def _serving(space: Space) -> dict[str, Any] | None:
 
 def _acts_for(session: ServerSession) -> str | None:
     """The scope instance that a seat acts for; None for everybody else."""
-    actor = session.actor
-    if not actor.holder:
-        return None
-    narrow = Scope.SESSION if actor.identity.session else Scope.USER if actor.identity.principal else Scope.SPACE
-    return actor.identity.instance(narrow)
+    return session.actor.identity.narrowest if session.actor.holder else None
 
 
 def _session(session: ServerSession) -> dict[str, Any]:

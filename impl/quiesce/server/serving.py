@@ -171,8 +171,7 @@ class Serving:
             scopes.add(Scope.USER)
         if acting.session is not None:
             scopes.add(Scope.SESSION)
-        narrowest = identity.instance(max(scopes, key=list(Scope).index))
-        name = sha256(f"{lease.key} {narrowest}".encode()).hexdigest()[:8]
+        name = sha256(f"{lease.key} {identity.narrowest}".encode()).hexdigest()[:8]
         return Actor(identity, Grant(grant.read & scopes, grant.write & scopes), f"{lease.holder}/{name}", own)
 
     def seat(self, session: ServerSession) -> None:

@@ -19,13 +19,6 @@ class Instance:
     session: str = ""
 
     @property
-    def scope(self) -> Scope:
-        """Who shares it."""
-        if self.session:
-            return Scope.SESSION
-        return Scope.USER if self.principal else Scope.SPACE
-
-    @property
     def scopes(self) -> tuple[Scope, ...]:
         """The scopes that it sees, from the widest to its own."""
         return _SESSION if self.session else _USER if self.principal else _SPACE
@@ -46,4 +39,4 @@ class Instance:
     @property
     def key(self) -> str:
         """Its key: ``space``, ``user:…`` or ``session:…``."""
-        return Identity(self.principal, self.session).instance(self.scope)
+        return Identity(self.principal, self.session).narrowest

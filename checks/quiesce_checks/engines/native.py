@@ -22,7 +22,7 @@ from .kernel import Kernel
 from .memory import Reserve, available
 from .packing import Layout
 from .program import Program
-from .room import Insert, Room
+from .room import Room
 from .search import Searched, Stop, Watchman
 
 ENGINE = "explore"
@@ -100,6 +100,7 @@ class Native(Room):
     def prepare(self) -> None:
         """Compile the kernel. Apart, so that a benchmark can time the search alone."""
         self.code = compiled(self.kernel.module())
+        self.kernel_insert = self.code.insert
 
     def search(self) -> Stop:
         code = self.code
@@ -193,10 +194,6 @@ class Native(Room):
         if answer is Answer.ROOM:
             return self.make_room()
         return Stop.MEMORY if self.memory() > self.memory_limit else None
-
-    def insert(self) -> Insert:
-        assert self.code is not None, "prepare comes first"
-        return self.code.insert
 
     def beat(self) -> None:
         """Tell how far it has come."""

@@ -19,7 +19,7 @@ from .checkpoints import Unusable, got, part_of, put
 from .control import Answer, Slot
 from .jit import Loaded
 from .memory import Reserve
-from .room import Insert, Room
+from .room import Room
 from .search import Stop
 from .shares import owner_of
 from .transport import Plan, Report, Seen, Tally
@@ -273,9 +273,6 @@ class Owner(Room):
             self.parents.words(np.uint32, count),
             self.origins.words(np.uint16, count),
         )
-
-    def insert(self) -> Insert:
-        return self.kernel_insert
 
     def level_of(self, index: int) -> int:
         return bisect_right(self.starts, index)

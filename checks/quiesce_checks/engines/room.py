@@ -54,6 +54,9 @@ class Room:
     """Takes at most ``memory`` bytes. ``states`` is a limit on states, if there is one; ``extra`` are bytes of each
     state beside its words and its parent's index."""
 
+    kernel_insert: Insert
+    """Is there before a table is filled: from when the kernel is."""
+
     def __init__(self, plan: Blueprint, memory: int, states: int | None, extra: int = 0) -> None:
         self.plan = plan
         self.width = 8 * plan.words + 4 + extra
@@ -153,18 +156,15 @@ class Room:
         """A new table of as many bits as it is to have, with all states in it."""
         self.table = Reserve(4 << self.bits)
         self.place_table()
-        insert, count = self.insert(), self.get(Slot.COUNT)
+        count = self.get(Slot.COUNT)
         for first in range(0, count, REFILL):
-            insert(self.address, first, min(count, first + REFILL))
+            self.kernel_insert(self.address, first, min(count, first + REFILL))
             self.beat()
 
     def table_for(self, count: int) -> None:
         """See to it that a new table will be large enough for so many states."""
         while int(LOAD * (1 << self.bits)) < count and self.bits < 32:
             self.bits += 1
-
-    def insert(self) -> Insert:
-        raise NotImplementedError
 
     def beat(self) -> None:
         """Called now and then while a table is filled."""

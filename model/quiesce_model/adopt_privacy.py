@@ -9,8 +9,6 @@ Windows arrive at once here; that they do not is in ``adoption``.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from .language import (
     Machine,
     Record,
@@ -22,18 +20,9 @@ from .language import (
     ghost,
     initial,
     invariant,
-    one_of,
     reachable,
     upto,
 )
-
-
-class Harm(Enum):
-    """What a row has done that it should not."""
-
-    NONE = 0
-    LEAK = 1  # it reached somebody whom it is none of the business of
-    VALUE = 2  # it was taken for a run that would have come to something else
 
 
 class Owned(Record):
@@ -75,7 +64,8 @@ class AdoptPrivacy(Machine):
     out: list[bool] = each(lambda c: 1 + c.users + c.sessions, flag())
     row: list[Owned] = each(lambda c: 1 + c.users + c.sessions, Owned)
     reader: list[Reader] = each("sessions", Reader)
-    harm: Harm = ghost(one_of(Harm))
+    leaked: bool = ghost(flag())  # some row has reached a session whose business it is not
+    mistaken: bool = ghost(flag())  # some row was taken for a run that would have come to something else
     adopted: bool = ghost(flag())  # some row has been
 
     @assumption
@@ -189,29 +179,25 @@ class AdoptPrivacy(Machine):
         me = self.reader[s]
         for_me = any(row.about == self.context(s, kind) for kind in range(3))
         if not for_me:
-            self.note(Harm.LEAK)
+            self.leaked = True
         if not row.dirty and row.writer != s:
             if me.out != self.wants(s):
-                self.note(Harm.VALUE)
+                self.mistaken = True
             if me.dirty:
                 self.adopted = True
             me.dirty = False
-
-    def note(self, found: Harm) -> None:
-        if self.harm is Harm.NONE:
-            self.harm = found
 
     # What has to hold.
 
     @invariant("ADO-28", "ADO-29", "ADO-30", "ADO-31")
     def rows_reach_whom_they_speak_of(self) -> bool:
         """No row about the data of a user or a session reaches another one."""
-        return self.harm is not Harm.LEAK
+        return not self.leaked
 
     @invariant()
     def adopting_is_running(self) -> bool:
         """What is adopted is what a run of one's own would have come to."""
-        return self.harm is not Harm.VALUE
+        return not self.mistaken
 
     @invariant()
     def at_rest_all_is_current(self) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from quiesce_model.adopt_children import AdoptChildren
 from quiesce_model.adopt_delivery import AdoptDelivery
 from quiesce_model.adopt_pair import AdoptPair
-from quiesce_model.adopt_privacy import AdoptPrivacy, Harm
+from quiesce_model.adopt_privacy import AdoptPrivacy
 from quiesce_model.adopt_race import AdoptRace
 from quiesce_model.adopt_siblings import AdoptSiblings
 from quiesce_model.adoption import Adoption
@@ -215,7 +215,7 @@ def test_without_the_filter_the_other_user_is_told_of_data_that_are_not_his() ->
     space.write_shared(s=0)
     space.run(s=0)
     space.sync(s=1)
-    assert space.harm is Harm.LEAK
+    assert space.leaked
     assert not space.reader[1].dirty
 
 

@@ -74,16 +74,6 @@ def test_copies_may_be_changed() -> None:
     assert value == {"list": [1]}
 
 
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 def test_a_program_that_appends_to_what_it_read_is_told(world: ApiWorld, alice: SessionPeer) -> None:
     """It would change the default, or every session's copy, and commit nothing."""
     session = alice.session

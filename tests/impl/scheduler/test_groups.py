@@ -8,16 +8,6 @@ import pytest
 from api_world import ApiWorld, SessionPeer
 
 
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 def editor(peer: SessionPeer, group: object | None) -> tuple[Any, list[str]]:
     """A handler that types, and an effect that redraws."""
     text, drawn = peer.session.cell("text", default=""), list[str]()

@@ -159,16 +159,6 @@ def test_every_kind_of_action_is_known_again_after_a_restart_and_elsewhere(tmp_p
     assert said[0][-1].startswith("False session {'action-without-lasting-name': 1} ")
 
 
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 def test_a_declared_surface_stands_while_no_run_goes_beyond_it(world: ApiWorld, alice: SessionPeer) -> None:
     session = alice.session
     board, other = session.cell("board", default={}), session.cell("other", default=0)

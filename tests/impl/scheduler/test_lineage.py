@@ -14,16 +14,6 @@ from quiesce.scheduler.run import Run
 from quiesce.scheduler.runner import Runner
 
 
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 def test_an_event_sent_by_an_attempt_that_meets_a_conflict_is_handled_once(world: ApiWorld, alice: SessionPeer) -> None:
     session, seen = alice.session, list[Any]()
     count = session.cell("count", default=0)

@@ -28,16 +28,6 @@ from quiesce.storage.transaction import Transaction
 IN = Document("in")
 
 
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 class TickingClock(ManualClock):
     """Time goes on between any two looks, as it does."""
 

@@ -13,17 +13,6 @@ from quiesce.commits import Document
 from quiesce.scheduler.breaker_policy import BreakerPolicy
 from quiesce.values import ABSENT
 
-
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 # -- cells
 
 

@@ -10,16 +10,6 @@ from api_world import ApiWorld, SessionPeer
 from quiesce.scheduler.gates import AUTO_DEBOUNCE_DELAY_MS
 
 
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 def slow(world: ApiWorld, alice: SessionPeer, milliseconds: float, runs: int, **options: Any) -> list[int]:
     """An effect whose body takes so long, after so many runs."""
     cell, shown = alice.session.cell("n", default=0), list[int]()

@@ -11,16 +11,6 @@ from quiesce.scheduler import shaping
 from quiesce.scheduler.shaping import BURST, REFILL_MS, Shaping
 
 
-@pytest.fixture
-def world() -> ApiWorld:
-    return ApiWorld()
-
-
-@pytest.fixture
-def alice(world: ApiWorld) -> SessionPeer:
-    return world.session("alice")
-
-
 def typist(world: ApiWorld, peer: SessionPeer) -> tuple[Any, list[str]]:
     text, shown = peer.session.cell("text", default=""), list[str]()
     peer.session.effect(name="show")(lambda: shown.append(text.get()))

@@ -151,6 +151,11 @@ def test_limits_end_it_inconclusive(limits: Limits, stop: Stop, monkeypatch: pyt
     assert WHY_STOPPED[stop] in found.verdict("waits_within_backoff").how
 
 
+@pytest.mark.parametrize("depth", [2, 5])
+def test_a_search_that_ends_between_levels_knows_where_each_action_was_first_taken(depth: int) -> None:
+    assert alike(relation(Lamps()), PLAIN, TWO, limits=Limits(depth=depth))
+
+
 @pytest.mark.parametrize("few", [0, 1 << 30])
 def test_ctrl_c_ends_with_what_is_known(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "FEW", few)

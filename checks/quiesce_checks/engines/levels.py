@@ -258,7 +258,7 @@ class Levels:
     def result(self, stop: Stop, seconds: float) -> Searched:
         """What was found; raises :class:`Lost` if an owner is lost before it has told."""
         self.reports = self.transport.ask("report")
-        tallies: list[Tally] = self.transport.ask("tally", self.level)
+        tallies: list[Tally] = self.transport.ask("tally")
         firsts = zip(*(tally.first_level for tally in tallies), strict=True)
         found = self.found()
         return Searched(

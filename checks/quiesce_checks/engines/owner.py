@@ -178,10 +178,10 @@ class Owner(Room):
             strikes=strikes,
         )
 
-    def tally(self, level: int) -> Tally:
-        """What was done in all levels up to ``level``."""
+    def tally(self) -> Tally:
+        """What was done in all levels up to the one that was expanded last."""
         moves = self.plan.moves
-        first = np.where((self.first_level == 0) & (self.taken > 0), level, self.first_level)
+        first = np.where((self.first_level == 0) & (self.taken > 0), self.get(Slot.LEVEL), self.first_level)
         return Tally(tuple(self.taken[:moves].tolist()), tuple(first[:moves].tolist()))
 
     def used(self) -> float:

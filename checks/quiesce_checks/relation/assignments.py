@@ -283,14 +283,15 @@ class Assignments(Calls):
         """``q.push(item)`` and ``b.add(item)``: into the place behind the last, which the length then includes."""
         if len(node.args) != 1 or node.keywords:
             self.error(node, f"{self.text(node.func)} takes one item", "give it one item")
-        spelled = ast.parse(f"({self.text(row)}).item[({self.text(row)}).length]", mode="eval").body
-        length = ast.parse(f"({self.text(row)}).length += 1").body[0]
-        for inner in (*ast.walk(spelled), *ast.walk(length)):
-            ast.copy_location(inner, node)
+        length = ast.Attribute(row, "length", ast.Load())
+        behind = ast.Subscript(ast.Attribute(row, "item", ast.Load()), length, ast.Store())
+        grown = ast.AugAssign(length, ast.Add(), ast.Constant(1))
+        for made_up in (behind, grown):
+            ast.fix_missing_locations(ast.copy_location(made_up, node))
         self.appending = True
-        made = self.assign_one(spelled, node.args[0])
+        made = self.assign_one(behind, node.args[0])
         self.appending = False
-        return [*made, *self.augmented(cast(ast.AugAssign, length))]
+        return [*made, *self.augmented(grown)]
 
     def augmented(self, node: ast.AugAssign) -> list[Statement]:
         method = SETS.get(type(node.op))

@@ -20,9 +20,10 @@ from quiesce_model.language.types import STOPPED, Leaf
 
 from . import terms as t
 from .calls import NOTHING
-from .elaborate import Elaborator, Translated
+from .elaborate import Elaborator
 from .errors import ModelError
 from .form import Kind
+from .inlined import Translated
 from .layout import Layout
 from .relation import Clock, GroundAction, Property, Relation, Site, Variable
 from .symbolic import Comparison, Execution, Spot, as_term

@@ -7,17 +7,12 @@ import ast
 from typing import Any, cast
 
 from quiesce_model.language import containers
-from quiesce_model.language.containers import Container
-from quiesce_model.language.types import EachType, OptionalType, RecordType, RowType, SubsetType, Type
+from quiesce_model.language.types import EachType, RecordType, RowType, SubsetType
 
 from . import form
 from .expressions import Expressions
 from .form import Expr, Place
 from .scope import OptionalKey
-
-
-def container_type(type: Type) -> RowType | SubsetType | None:
-    return type if isinstance(type, RowType | SubsetType) else None
 
 
 class Contents(Expressions):
@@ -83,21 +78,7 @@ class Contents(Expressions):
 
     def holding(self, place: Place) -> OptionalKey | None:
         """The container whose item a place is: what changes under the aliases that were bound to its items."""
-        type: Type = self.root_type(place.root)
-        key: OptionalKey | None = None
-        for step in place.steps:
-            key = None
-            match step:
-                case form.Field():
-                    record = cast(RecordType, type)
-                    if issubclass(record.record, Container) and step.name == "item":
-                        key = (record.record, step.name)
-                    type = record.members[step.position].type
-                case form.Index():
-                    type = cast(EachType, type).item
-                    if isinstance(place.steps[-1], form.Index) and step is place.steps[-1]:
-                        before = Place(place.root, place.steps[:-1], place.type, place.site)
-                        return self.holding(before) if isinstance(before.steps[-1], form.Field) else None
-                case form.Payload():
-                    type = cast(OptionalType, type).item
-        return key
+        *before, last = [(None, None), *self.along(place)]
+        if not isinstance(last[0], form.Index) or not isinstance(before[-1][1], RowType):
+            return None
+        return (before[-1][1].record, "item")

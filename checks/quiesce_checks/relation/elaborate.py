@@ -6,20 +6,28 @@ import ast
 import inspect
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 from quiesce_model.language.containers import Bag
 from quiesce_model.language.fields import record_type
 from quiesce_model.language.machine import Machine
-from quiesce_model.language.types import AgeType, BagType, LeftType, OptionalType, QueueType, RecordType, Type
+from quiesce_model.language.types import (
+    AgeType,
+    BagType,
+    LeftType,
+    OptionalType,
+    QueueType,
+    RecordType,
+    RowType,
+    SubsetType,
+    Type,
+)
 
 from . import form
-from .assignments import Assignments
 from .calls import NOTHING
-from .contents import container_type
 from .expressions import MISSING
 from .form import Expr, Kind, Place, Statement
+from .inlined import Inlined, Translated
 from .relation import Site
 from .scope import (
     AliasOf,
@@ -62,18 +70,7 @@ STATEMENTS_OUTSIDE: dict[type[ast.stmt], tuple[str, str]] = {
 SETTLE = cast(Callable[..., Any], Bag.settle)  # pyright: ignore[reportUnknownMemberType]
 
 
-@dataclass(frozen=True)
-class Translated:
-    """A function with what its callers have to know."""
-
-    function: form.Function
-    kind: Kind
-    assigned: frozenset[OptionalKey]
-    writes: bool
-    terminates: bool
-
-
-class Elaborator(Assignments):
+class Elaborator(Inlined):
     """Translates the methods of one machine class at one scope.
 
     ``machine_type`` is the type of the machine's own fields; ``constants`` is anything that has the constants as
@@ -340,7 +337,7 @@ class Elaborator(Assignments):
         if not isinstance(bare, ast.Attribute | ast.Subscript) or self.static(bare) is not MISSING:
             return [], over
         place = self.operand(bare)
-        if not isinstance(place, Place) or container_type(place.type) is None or not place.steps:
+        if not isinstance(place, Place) or not isinstance(place.type, RowType | SubsetType) or not place.steps:
             return [], over
         name = ast.copy_location(ast.Name(f"what line {bare.lineno} loops over", ast.Load()), bare)
         slot = f"{self.scope.slot(name.id)}@{bare.col_offset}"
@@ -433,86 +430,6 @@ class Elaborator(Assignments):
         if len(call.args) == 2 or call.keywords:
             rule = self.rule_id(call, 1)
         return form.Require(self.condition(call.args[0]), rule, rule in self.without, self.site(call))
-
-    # Calls
-
-    def call_function(
-        self,
-        node: ast.AST,
-        function: Callable[..., Any],
-        args: list[Expr | Place],
-        keywords: dict[str, Expr | Place],
-    ) -> Expr | Place | form.Call:
-        """A call, inlined: a function that is a single return of a place stands for that place."""
-        function = inspect.unwrap(function)
-        source = self.library.source(function)
-        given = self.matched(node, function, source.node, args, keywords)
-        as_place = self.place_returned(function, given)
-        if as_place is not None:
-            return as_place
-        kinds: dict[str, Kind | Place] = {n: a if isinstance(a, Place) else a.kind for n, a in given.items()}
-        translated = self.translate(function, kinds)
-        self.scope.assigned |= translated.assigned
-        self.scope.writes = self.scope.writes or translated.writes
-        self.scope.forget(set(translated.assigned))
-        return form.Call(translated.function, tuple(given.values()), translated.kind, self.site(node))
-
-    def matched(
-        self,
-        node: ast.AST,
-        function: Callable[..., Any],
-        definition: ast.FunctionDef,
-        args: list[Expr | Place],
-        keywords: dict[str, Expr | Place],
-    ) -> dict[str, Expr | Place]:
-        """Arguments by parameter, defaults filled in."""
-        spec = definition.args
-        if spec.vararg or spec.kwarg:
-            self.error(node, f"{definition.name} takes * or **", "give it plain parameters")
-        names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
-        keyword_only = [a.arg for a in spec.kwonlyargs]
-        given: dict[str, Expr | Place] = dict(zip(names, args, strict=False))
-        if len(args) > len(names):
-            self.error(node, f"{definition.name} takes {len(names)} arguments, not {len(args)}", "correct the call")
-        for name, value in keywords.items():
-            if name not in (*names, *keyword_only) or name in given:
-                self.error(node, f"{definition.name} has no parameter {name!r} to give here", "correct the call")
-            given[name] = value
-        defaults = dict(zip(names[len(names) - len(spec.defaults) :], function.__defaults__ or (), strict=False))
-        defaults |= function.__kwdefaults__ or {}
-        ordered: dict[str, Expr | Place] = {}
-        for name in (*names, *keyword_only):
-            if name in given:
-                ordered[name] = given[name]
-                continue
-            default = self.of_static(defaults[name], node) if name in defaults else None
-            if default is None:
-                self.error(node, f"{definition.name} misses the argument {name!r}", "give it")
-            ordered[name] = default
-        return ordered
-
-    def place_returned(self, function: Callable[..., Any], given: dict[str, Expr | Place]) -> Place | None:
-        source = self.library.source(function)
-        body = [n for n in source.node.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
-        if (
-            len(body) != 1
-            or not isinstance(body[0], ast.Return)
-            or not isinstance(body[0].value, ast.Attribute | ast.Subscript)
-        ):
-            return None
-        self.scopes += 1
-        scope = Scope(source, self.scopes)
-        for name, argument in given.items():
-            scope.names[name] = (
-                AliasOf(argument, self.optional_key(argument))
-                if isinstance(argument, Place)
-                else Scalar(argument, argument.kind)
-            )
-        with self.inside(scope):
-            found = self.operand(body[0].value)
-        if isinstance(found, Place) and kind_of(found.type) is None:
-            return found
-        return None
 
 
 def machine_type(machine: type[Machine], constants: Any) -> RecordType:

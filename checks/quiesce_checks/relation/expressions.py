@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from types import ModuleType
 from typing import Any, Literal, NoReturn, cast
@@ -331,21 +331,27 @@ class Expressions:
         index = self.number(node.slice)
         return Place(owner.root, (*owner.steps, form.Index(index)), owner.type.item, self.site(node))
 
-    def optional_key(self, place: Place) -> OptionalKey | None:
-        """The optional member that a place goes through last, by record class and name."""
-        key: OptionalKey | None = None
+    def along(self, place: Place) -> Iterator[tuple[form.Field | form.Index | form.Payload, Type]]:
+        """Each step into a place, with the type of what it goes into."""
         type: Type = self.root_type(place.root)
         for step in place.steps:
+            yield step, type
             match step:
                 case form.Field():
-                    record = cast(RecordType, type)
-                    type = record.members[step.position].type
-                    if isinstance(type, OptionalType) or (isinstance(record, RowType) and step.name == "item"):
-                        key = (record.record, step.name)
+                    type = cast(RecordType, type).members[step.position].type
                 case form.Index():
                     type = cast(EachType, type).item
                 case form.Payload():
                     type = cast(OptionalType, type).item
+
+    def optional_key(self, place: Place) -> OptionalKey | None:
+        """The optional member, or the items of a container, that a place goes through last: record class and name."""
+        key: OptionalKey | None = None
+        for step, owner in self.along(place):
+            if isinstance(step, form.Field) and isinstance(owner, RecordType):
+                member = owner.members[step.position]
+                if isinstance(member.type, OptionalType) or (isinstance(owner, RowType) and step.name == "item"):
+                    key = (owner.record, step.name)
         if key is None and place.root in self.aliased:
             return self.aliased[place.root]
         return key

@@ -34,8 +34,8 @@ def said(words: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
         "--processes 2",
         "--spill .",
         "--spill . --memory 1M",
-        "--checkpoints . --every 0",
-        "--checkpoints . --every 0 --threads 3",
+        "--checkpoints saved --every 0",
+        "--checkpoints saved --every 0 --threads 3",
     ],
 )
 def test_other_ways_say_the_same(words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,6 +52,8 @@ def test_other_ways_say_the_same(words: str, capsys: pytest.CaptureFixture[str])
         ("--spill nowhere", "invalid value for '--spill'"),
         ("--resume", "--resume needs --checkpoints DIR"),
         ("--checkpoints . --resume", "there is no checkpoint in .: leave out resume to begin anew"),
+        ("--checkpoints nowhere --resume", "there is no checkpoint in nowhere: leave out resume to begin anew"),
+        ("--checkpoints lamp.py", "invalid value for '--checkpoints'"),
         ("--threads 2 -p nosuch", "Lamp has no property 'nosuch'"),
     ],
 )

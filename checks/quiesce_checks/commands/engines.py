@@ -24,6 +24,7 @@ from .options import (
     machine_argument,
     merged,
     names,
+    new_folder,
     question_options,
     save_option,
     threads,
@@ -43,7 +44,7 @@ from .traces import Look, save_traces, tell_traces
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Part the states between N processes.")
 @click.option("--cluster", metavar="auto|HOST:PORT", help="Part the states between the machines of a Ray cluster.")
 @click.option("--spill", type=folder, metavar="DIR", help="Go on in files in this folder where memory is used up.")
-@click.option("--checkpoints", type=folder, metavar="DIR", help="Save the search in this folder now and then.")
+@click.option("--checkpoints", type=new_folder, metavar="DIR", help="Save the search in this folder now and then.")
 @click.option("--every", type=click.FloatRange(0), default=60, show_default=True, help="Seconds between checkpoints.")
 @click.option("--resume", is_flag=True, help="Go on from the newest checkpoint.")
 @trace_options

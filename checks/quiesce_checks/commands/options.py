@@ -62,6 +62,7 @@ def threads(text: str) -> int | str:
 
 
 folder = click.Path(path_type=Path, file_okay=False, exists=True)
+new_folder = click.Path(path_type=Path, file_okay=False)
 machine_argument = click.argument("machine", type=machine_of)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
@@ -117,7 +118,7 @@ def trace_options(command: F) -> F:
 
 save_option = click.option(
     "--traces",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=new_folder,
     default=Path("traces"),
     show_default=True,
     help="The folder that traces are saved to.",

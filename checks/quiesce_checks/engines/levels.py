@@ -128,7 +128,7 @@ class Levels:
 
     def set_out(self) -> None:
         """From the last checkpoint, or from the initial state."""
-        if self.saved is not None and self.take_up(*self.saved):
+        if self.saved is not None and not self.take_up(*self.saved):
             return
         if self.saved is None and self.checkpoints is not None and self.checkpoints.resume:
             self.resume(self.checkpoints)
@@ -146,20 +146,18 @@ class Levels:
             except Unusable as error:
                 raise Unusable("; ".join([*reasons, str(error)])) from None
             owners_of(saved, self.owners)
-            said = self.take_up(path.resolve(), int(saved.numbers["level"]), list(saved.numbers["sums"]))
-            if said:
+            refused = self.take_up(path.resolve(), int(saved.numbers["level"]), list(saved.numbers["sums"]))
+            if not refused:
                 return
-            reasons.append(self.refused)
+            reasons += refused
 
-    def take_up(self, path: Path, level: int, sums: list[str]) -> bool:
-        """Have all owners go on from a checkpoint; if one cannot, ``refused`` says why."""
-        said = [text for text in self.transport.ask("restore", path, sums) if text]
-        self.refused = "; ".join(said)
-        if said:
-            return False
-        self.saved, self.level = (path, level, sums), level
-        self.reports = self.transport.ask("report")
-        return True
+    def take_up(self, path: Path, level: int, sums: list[str]) -> list[str]:
+        """Have all owners go on from a checkpoint; gives why some cannot."""
+        refused = [text for text in self.transport.ask("restore", path, sums) if text]
+        if not refused:
+            self.saved, self.level = (path, level, sums), level
+            self.reports = self.transport.ask("report")
+        return refused
 
     def recover(self, lost: Lost) -> None:
         """Put a new owner in the place of the one that was lost, and send all back. Raises :class:`Lost` if that
@@ -251,7 +249,7 @@ class Levels:
         """For each watch the nearest state where it struck."""
         out: list[int | None] = []
         for strikes in zip(*(report.strikes for report in self.reports), strict=True):
-            places = [(level, at * self.owners + o) for o, (level, at) in enumerate_found(strikes)]
+            places = [(first[0], first[1] * self.owners + o) for o, first in enumerate(strikes) if first is not None]
             out.append(min(places)[1] if places else None)
         return tuple(out)
 
@@ -289,9 +287,7 @@ class Levels:
 
     def gathered(self, found: tuple[int | None, ...]) -> OwnedStates:
         """States, also when the owners are gone: then all, if they are few, or those of traces."""
-        states = OwnedStates(
-            self.program.layout, self.owners, lambda owner, at: self.transport.ask_one(owner, "look", at)
-        )
+        states = OwnedStates(self.program.layout, self.owners, self.look)
         if self.count <= FEW_STATES and not self.transport.near:
             for owner, seen in enumerate(self.transport.ask("all_seen")):
                 states.seen.update((at * self.owners + owner, state) for at, state in enumerate(seen))
@@ -304,7 +300,3 @@ class Levels:
         if not self.transport.near:
             states.look = gone
         return states
-
-
-def enumerate_found(strikes: tuple[tuple[int, int] | None, ...]) -> list[tuple[int, tuple[int, int]]]:
-    return [(owner, strike) for owner, strike in enumerate(strikes) if strike is not None]

@@ -86,7 +86,7 @@ class Searched:
     """What a search hands over. ``found`` has for each watch the first state where it struck, or None.
 
     ``taken`` and ``first_level`` are by move; a move never taken has first level 0. ``counts`` are the distinct states
-    of each owner, where there are two; ``remark`` is to be said with every verdict that rests on the whole search.
+    of each owner, where there are several; ``remark`` is to be said with every verdict that rests on the whole search.
     """
 
     engine: str

@@ -2,7 +2,7 @@
 
 On a machine that is busy with other work the wall time says little. So besides it stands the longest way: in each
 phase of each round the processor's time of the owner that took longer, summed, and what the main thread does between
-phases. That is what two idle processors would take, if two owners did not slow each other down in the memory.
+phases. That is what two idle processors would take if nothing else kept owners waiting: it is no speed-up by the clock.
 """
 
 from __future__ import annotations

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from .classifying import BREAKER
-from .mutant import Mutant
-from .rules import PAIRS
-
-
-def edge(name: str, id: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:
-    return Mutant(name, "boundary", id, file, old, new, what, equivalent)
+from .mutant import Mutant, edge
+from .places import BREAKER, PAIRS
 
 
 def both(name: str, id: str, what: str, old: str, earlier: str, later: str) -> tuple[Mutant, Mutant]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from .boundaries import BOUNDARIES
+from .gate_edges import GATE_EDGES
 from .gates import GATE_MUTANTS
 from .mutant import Mutant
 from .passes import PASS_MUTANTS
@@ -13,9 +14,10 @@ from .regressions import REGRESSIONS
 from .repairs import REPAIRS
 from .reports import REPORTS
 from .rules import RULES
+from .waking import WAKE_MUTANTS
 
 BREAKER_MUTANTS: tuple[Mutant, ...] = (*RULES, *BOUNDARIES, *REPAIRS, *REGRESSIONS, *REPORTS)
-SCHEDULER_MUTANTS: tuple[Mutant, ...] = (*GATE_MUTANTS, *PASS_MUTANTS)
+SCHEDULER_MUTANTS: tuple[Mutant, ...] = (*GATE_MUTANTS, *WAKE_MUTANTS, *GATE_EDGES, *PASS_MUTANTS)
 CATALOGUE: tuple[Mutant, ...] = (*BREAKER_MUTANTS, *SCHEDULER_MUTANTS)
 
 

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
-
-BREAKER = "scheduler/breaker.py"
-ECHO = "scheduler/echo.py"
-
-
-def rule(name: str, id: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:
-    return Mutant(name, "rule", id, file, old, new, what, equivalent)
-
+from .mutant import rule
+from .places import BREAKER, ECHO
 
 WHICH_RUNS_COUNT = (
     rule(

@@ -54,6 +54,16 @@ class Mutant:
         return text.replace(self.old, self.new)
 
 
+def rule(name: str, id: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:
+    """One that leaves a rule out, or gets it wrong."""
+    return Mutant(name, "rule", id, file, old, new, what, equivalent)
+
+
+def edge(name: str, id: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:
+    """One that moves an edge by one, either way."""
+    return Mutant(name, "boundary", id, file, old, new, what, equivalent)
+
+
 def package_folder() -> Path:
     """Where the runtime's sources are; nothing of it is imported but the package itself."""
     spec = find_spec(PACKAGE)

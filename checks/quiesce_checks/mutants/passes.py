@@ -3,26 +3,22 @@ what has gone wrong before in schedulers of this kind."""
 
 from __future__ import annotations
 
-from .gates import AGENDA, RUNNER, SCHEDULER, SETTLE, edge, rule
-from .mutant import Mutant
+from .mutant import Mutant, edge, rule
+from .places import AGENDA, INVALIDATION, ORDER, RETRY, RUNNER, SCHEDULER, SETTLE
 from .regressions import regression
-
-INVALIDATION = "scheduler/invalidation.py"
-ORDER = "scheduler/order.py"
-RETRY = "scheduler/retry.py"
 
 STATUS = (
     rule(
-        "SCH-1",
         "changes_make_nothing_due",
+        "SCH-1",
         INVALIDATION,
         "            node.status = Status.INVALID\n        self._scheduler.arm",
         "            pass\n        self._scheduler.arm",
         "a change makes no node invalid",
     ),
     rule(
-        "SCH-2",
         "clean_at_the_end",
+        "SCH-2",
         RUNNER,
         "        node.gates.debounce_ready_at = 0.0\n        if not node.owed:\n",
         "        node.status = type(node.status).CLEAN\n        node.gates.debounce_ready_at = 0.0\n"
@@ -30,40 +26,40 @@ STATUS = (
         "a node is clean when its run ends, whatever changed meanwhile",
     ),
     rule(
-        "SCH-3",
         "dormant_runs",
+        "SCH-3",
         AGENDA,
         "node.runnable and node.demanded and",
         "node.runnable and",
         "what nobody needs runs",
     ),
     rule(
-        "SCH-4",
         "causes_not_kept",
+        "SCH-4",
         INVALIDATION,
         "            node.causes[cause] = None\n",
         "            pass\n",
         "a node does not know why it runs",
     ),
     rule(
-        "SCH-4",
         "causes_not_consumed",
+        "SCH-4",
         SCHEDULER,
         "if not child.kept])\n        node.causes.clear()\n",
         "if not child.kept])\n",
         "a run leaves its causes to the next",
     ),
     rule(
-        "SCH-5",
         "own_commit_counts",
+        "SCH-5",
         INVALIDATION,
         "        if source is node:\n            return True\n",
         "",
         "a node's own commit makes it run again",
     ),
     rule(
-        "SCH-15",
         "live_and_not_looked_at",
+        "SCH-15",
         SCHEDULER,
         "        self.reconsider(node)\n        if not wanted(node) and",
         "        self.agenda.refresh(node)\n        if not wanted(node) and",
@@ -73,40 +69,40 @@ STATUS = (
 
 PASS = (
     rule(
-        "SCH-6",
         "never_exhausted",
+        "SCH-6",
         SETTLE,
         "if node.runs_in(self.id) >= scheduler.convergence.run_budget]",
         "if node.runs_in(self.id) > 1_000]",
         "no node uses up its runs",
     ),
     edge(
-        "SCH-6",
         "one_run_more",
+        "SCH-6",
         SETTLE,
         "if node.runs_in(self.id) >= scheduler.convergence.run_budget]",
         "if node.runs_in(self.id) > scheduler.convergence.run_budget]",
         "a pass allows one run more",
     ),
     edge(
-        "SCH-6",
         "one_run_less",
+        "SCH-6",
         SETTLE,
         "if node.runs_in(self.id) >= scheduler.convergence.run_budget]",
         "if node.runs_in(self.id) >= scheduler.convergence.run_budget - 1]",
         "a pass allows one run less",
     ),
     rule(
-        "SCH-7",
         "unsettled_not_backed_off",
+        "SCH-7",
         SETTLE,
         "                self._back_off(exhausted)\n",
         "",
         "what has used up its runs is not backed off",
     ),
     rule(
-        "SCH-7",
         "the_clean_backed_off",
+        "SCH-7",
         SETTLE,
         "if node.registered and node.runnable and node.demanded and not node",
         "if node.registered and node.demanded and not node",
@@ -114,8 +110,8 @@ PASS = (
         "the end of a pass, right after, lifts the backoff of what is clean",
     ),
     rule(
-        "SCH-9",
         "readers_first",
+        "SCH-9",
         ORDER,
         "    return list(placed)\n",
         "    return list(placed)[::-1]\n",
@@ -125,96 +121,96 @@ PASS = (
 
 COMMITS = (
     rule(
-        "SCH-11",
         "retry_without_causes",
+        "SCH-11",
         SCHEDULER,
         "{**dict.fromkeys(causes), **node.causes}",
         "{**node.causes}",
         "a retry does not know why it runs",
     ),
     rule(
-        "SCH-11",
         "retry_forgets_what_came_since",
+        "SCH-11",
         SCHEDULER,
         "{**dict.fromkeys(causes), **node.causes}",
         "dict.fromkeys(causes)",
         "a retry knows only why it ran the first time",
     ),
     rule(
-        "SCH-12",
         "conflict_is_final",
+        "SCH-12",
         RETRY,
         "if result.settled in (Settled.STALE, Settled.LOST):",
         "if result.settled is Settled.LOST:",
         "a conflict is treated as a refusal for good",
     ),
     rule(
-        "SCH-12",
         "conflict_keeps_its_gates",
+        "SCH-12",
         RUNNER,
         'owed=result.code != "inconsistent"',
         "owed=False",
         "a retry after a conflict is one like any other",
     ),
     rule(
-        "BRK-8",
         "failed_commits_counted",
+        "BRK-8",
         RUNNER,
         "            elif fate is Fate.STALE:\n",
         "            elif fate is Fate.STALE:\n                self._succeeded(run)\n",
         "a commit that was refused makes steps too",
     ),
     rule(
-        "BRK-25",
         "late_results_count",
+        "BRK-25",
         RUNNER,
         "        if node.registration is run.registration:\n",
         "        if True:\n",
         "the result of an older registration sets the gate of the present one",
     ),
     rule(
-        "BRK-18",
         "gate_not_set",
+        "BRK-18",
         RUNNER,
         "        if steps:\n            scheduler.apply_echo_gate",
         "        if not steps:\n            scheduler.apply_echo_gate",
         "what the breaker says is not applied",
     ),
     rule(
-        "BRK-27",
         "steps_timed_at_the_start",
+        "BRK-27",
         RUNNER,
         "scheduler.breaker.observe(node, steps, now)",
         "scheduler.breaker.observe(node, steps, run.started)",
         "a step happens when its run began, not when it committed",
     ),
     rule(
-        "BRK-1",
         "no_triggers",
+        "BRK-1",
         RUNNER,
         "breaker.capture(run.causes, log.writes,",
         "breaker.capture((), log.writes,",
         "the breaker is not told what triggered a run",
     ),
     rule(
-        "BRK-23",
         "breaker_not_told_of_the_end",
+        "BRK-23",
         SCHEDULER,
         "        self.breaker.retire(node, self.clock())\n",
         "",
         "the breaker keeps the pairs of what is retired",
     ),
     rule(
-        "BRK-21",
         "never_housekept",
+        "BRK-21",
         SCHEDULER,
         "        self.breaker.housekeep(now)\n",
         "",
         "a pair that has ended is kept until somebody runs",
     ),
     rule(
-        "BRK-28",
         "reports_kept",
+        "BRK-28",
         SCHEDULER,
         "            self._tell(self._outlets.reported, event)\n",
         "            pass\n",

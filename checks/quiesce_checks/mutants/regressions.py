@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from .classifying import BREAKER, ECHO
 from .mutant import Mutant
-from .repairs import POLICY
-from .rules import PAIRS
+from .places import BREAKER, ECHO, PAIRS, POLICY
 
 
 def regression(name: str, kind: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from .classifying import BREAKER
 from .mutant import Mutant
-from .rules import PAIRS
-
-POLICY = "scheduler/breaker_policy.py"
+from .places import BREAKER, PAIRS, POLICY
 
 
 def repair(name: str, of: str, file: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .classifying import BREAKER
 from .mutant import Mutant
-from .repairs import POLICY
+from .places import BREAKER, POLICY
 
 
 def report(name: str, of: str, old: str, new: str, what: str, equivalent: str | None = None) -> Mutant:

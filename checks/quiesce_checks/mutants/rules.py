@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .classifying import BREAKER, WHICH_RUNS_COUNT, rule
-
-PAIRS = "scheduler/breaker_pairs.py"
+from .classifying import WHICH_RUNS_COUNT
+from .mutant import rule
+from .places import BREAKER, PAIRS
 
 COUNTING = (
     rule(

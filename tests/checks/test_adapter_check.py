@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from golden import hold_against, timeless
+from javascript import needs_node
 
 from quiesce_checks.cli import run
 from quiesce_checks.lockstep import stdio_child
@@ -19,10 +19,6 @@ from quiesce_checks.machines import find_machine
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples" / "adapters"
-
-needs_node = pytest.mark.skipif(
-    shutil.which("node") is None, reason="there is no node to run the JavaScript example with"
-)
 
 
 def exam(fault: str) -> Exam:

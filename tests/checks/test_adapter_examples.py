@@ -15,6 +15,7 @@ import pytest
 from golden import hold_against
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from javascript import needs_node
 from pages import PART, comparable
 
 from quiesce_checks.cli import run
@@ -29,9 +30,6 @@ EXAMPLES = ROOT / "examples" / "adapters"
 PYTHON = f"{sys.executable} -S gate_adapter.py"
 NODE = "node gate_adapter.js"
 
-needs_node = pytest.mark.skipif(
-    shutil.which("node") is None, reason="there is no node to run the JavaScript example with"
-)
 Command = Callable[..., tuple[int, str]]
 
 

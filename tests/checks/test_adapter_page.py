@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from javascript import needs_node
 
 from quiesce_checks.suite import load_suite
 
@@ -41,7 +42,7 @@ def test_the_conversation_is_had_with_the_example_in_python():
     assert answers([sys.executable, "-S", "gate_adapter.py"]) == [answer for _, answer in conversation()]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to run the JavaScript example with")
+@needs_node
 def test_the_example_in_javascript_says_the_same_in_its_own_words():
     def without_words(data: object) -> object:
         text = json.dumps(data)

@@ -456,6 +456,29 @@ def test_a_runtime_whose_connection_broke_goes_on_with_its_lease(world: ServingW
     assert actions_run(ann) == set()
 
 
+def test_a_session_that_the_server_has_forgotten_says_again_what_it_needs(world: ServingWorld) -> None:
+    """Nobody tells it anything new: what is served is what was served before."""
+    runtime = world.serve(board)
+    ann = world.person("ann", board)
+    shown = world.shows(ann, LABEL)
+    world.settle()
+    space = world.hub.spaces["board"]
+    (session,) = (held for held in space.sessions.values() if held not in space.serving)
+    ann.link.cut()
+    space.expire(session)
+    world.engines["board"].forget_session(session.id, "")
+    world.settle()
+    assert runtime.instances() == []
+    for _ in range(2):
+        ann.link.connect()  # the first is told that nobody knows the session
+        world.settle()
+    assert own(ann) in runtime.instances()
+    ann.session.cell("title").set("plan")
+    world.settle()
+    assert shown[-1] == "PLAN-?"
+    assert actions_run(ann) == set()
+
+
 def test_a_runtime_that_lost_its_lease_asks_for_it_again(world: ServingWorld) -> None:
     runtime = world.serve(board)
     ann = world.person("ann", board)

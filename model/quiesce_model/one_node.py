@@ -261,13 +261,17 @@ class OneNode(NodeLife):
 
     @invariant()
     def debounce_is_timed(self) -> bool:
-        """The debounce is shut for what is left of it since the last change, and (``debounce_kept``) no less."""
+        """The debounce is shut for what is left of it since the last change, and (``debounce_kept``) no less.
+
+        With ``longest_debounce`` for that at most.
+        """
         gates = self.node.gates
+        left = self.debounce - gates.debounce.remaining
         if self.longest_debounce > 0:
-            return True
+            return gates.debounce.over or (self.since_change.running and self.since_change <= left)
         if gates.debounce.over:
             return not self.debounce_kept or not self.since_change.running or self.since_change >= self.debounce
-        return self.since_change.running and self.since_change == self.debounce - gates.debounce.remaining
+        return self.since_change.running and self.since_change == left
 
     @invariant()
     def throttle_is_timed(self) -> bool:

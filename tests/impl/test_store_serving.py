@@ -104,6 +104,16 @@ def test_a_lease_that_ends_passes_to_who_waits_and_then_to_nobody(world: World, 
     assert ann.only(Served) == [Served(())]
 
 
+def test_a_lease_passes_over_who_waited_and_is_not_connected(world: World) -> None:
+    first, gone, third = (greeted(world, "server")[0] for _ in range(3))
+    old = first.hold("derived/a")
+    assert gone.hold("derived/a") == third.hold("derived/a") == Lease()
+    world.hub.disconnect(gone.connection)
+    first.send(ServeEnd())
+    (lease,) = third.only(Lease)
+    assert lease.holder not in ("", old.holder)
+
+
 def test_a_renewed_lease_goes_on(world: World) -> None:
     server, _ = greeted(world, "server")
     lease = server.hold("derived/a")

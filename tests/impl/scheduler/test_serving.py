@@ -587,3 +587,26 @@ def test_a_body_that_raises_is_told_and_stops_nobody_else(world: ServingWorld) -
     with pytest.raises(quiesce.NotYet):
         ann.session.derivations["derived/bad"].get()
     assert Scope.SPACE is ann.session.derivations["derived/bad"].scope
+
+
+def test_a_seat_in_which_the_application_failed_is_tried_again_when_there_is_news(world: ServingWorld) -> None:
+    fails = False
+
+    def app(session: Session) -> None:
+        if fails:
+            raise KeyError("x")
+        board(session)
+
+    runtime = world.serve(app)
+    ann, bob = world.person("ann", app), world.person("bob", app)
+    ann.session.cell("title").set("plan")
+    world.settle()
+    fails = True
+    shown = world.shows(ann, SHOUT)
+    world.settle()
+    assert (runtime.instances(), shown) == ([], [])
+    assert runtime.counts.counts_breakdown()["serving"]["application-failed"] == 1
+    fails = False
+    world.shows(bob, SHOUT)
+    world.settle()
+    assert (runtime.instances(), shown) == (["space"], ["PLAN"])

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from quiesce_checks.engines.explore import explore
 from quiesce_checks.lockstep.drive import walk
+from quiesce_checks.lockstep.subject import SubjectFailed
 from quiesce_checks.lockstep.tour import tour
 from quiesce_checks.lockstep.walk import production_walks
 from quiesce_checks.subjects import PRODUCTION
@@ -76,3 +78,23 @@ def test_what_it_is_not_told_of_is_seen(deaf: str, field: str) -> None:
 def test_what_is_left_out_of_the_model_is_refused(name: str) -> None:
     with pytest.raises(Misuse, match=f"{name} is not walked"):
         one_session_pairing(**{name: 1})
+
+
+LEFT_OUT_STEPS = {"write_elsewhere", "deliver", "send", "conflict", "refuse"}
+
+
+@pytest.mark.parametrize("action", sorted(LEFT_OUT_STEPS))
+def test_a_step_that_is_left_out_is_the_subjects_own_failure_in_one_sentence(action: str) -> None:
+    """No scope of the pairing has such a step; a pairing of one's own might."""
+    subject = OneSessionSubject(1)
+    pairing = one_session_pairing(tick=1)
+    parameters = dict.fromkeys(pairing.described().actions[action], 0)
+    subject.reset(pairing.constants)
+    with pytest.raises(SubjectFailed, match=r"^walks no step of a model with one of foreign, .*: leave them out$"):
+        subject.step(step(action, **parameters), 0)
+
+
+def test_a_walked_scope_has_no_step_that_is_left_out() -> None:
+    graph = explore(one_session_pairing(tick=1, **CYCLE).walked, properties=(), keep_graph=True).graph
+    assert graph is not None
+    assert not {graph.steps[n].action for n in graph.actions.tolist()} & LEFT_OUT_STEPS

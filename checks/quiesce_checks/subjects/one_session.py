@@ -30,7 +30,7 @@ from quiesce_model.language.outcome import Misuse
 from quiesce_model.one_session import OneSession
 
 from ..lockstep.pairing import Pairing
-from ..lockstep.subject import Description, Observation, Refused
+from ..lockstep.subject import Description, Observation, Refused, SubjectFailed
 from .one_node import ALICE, FOREVER, SPACE, Awaited, address, ignored
 from .one_session_seen import DERIVED, FIELDS, HIDDEN, SEEN, SessionLooker
 
@@ -222,15 +222,11 @@ class OneSessionSubject:
     def lift(self, n: int) -> None:
         self.world.scheduler.apply_echo_gate(self.world.node[n], Gate(None, Move.LIFTED))
 
-    def write_elsewhere(self) -> None:
-        raise NotImplementedError
+    def not_walked(self, *args: object) -> None:
+        """What only a model with one of LEFT_OUT does, which the pairing refuses before the first step."""
+        raise SubjectFailed(f"walks no step of a model with one of {', '.join(LEFT_OUT)}: leave them out")
 
-    deliver = send = write_elsewhere
-
-    def conflict(self, n: int) -> None:
-        raise NotImplementedError
-
-    refuse = conflict
+    write_elsewhere = deliver = send = conflict = refuse = not_walked
 
     def resolve_idle(self) -> None:
         """Somebody waits for idle, and is told at once; but for a pass that has nothing to do."""

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from explored_at_random import at_random
 from explored_machines import Cells, Counter, Lamps
 from explored_yardstick import SCOPES, yardstick
 
-from quiesce_checks.engines import native, room
+from quiesce_checks.engines import checkpoints, native, room
 from quiesce_checks.engines.checkpoints import Checkpoints, Unusable
 from quiesce_checks.engines.explore import Exploration, Limits, Stop, explore
 from quiesce_checks.relation.build import relation
 from quiesce_checks.relation.relation import Relation
+from quiesce_checks.trace import Disagreement
 from quiesce_model import Machine
 
 SMALL = SCOPES["small"]
@@ -194,3 +196,58 @@ def test_a_table_that_is_not_filled_again_is_noticed(tmp_path: Path, monkeypatch
     begun(relation(Lamps()), tmp_path, 8)
     monkeypatch.setattr(room, "range", lambda a, b, c: range(0), raising=False)  # type: ignore[misc]
     assert not same(resumed(relation(Lamps()), tmp_path), explore(Lamps(), engine="native", confirm=None))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 4, 5], ids=["taken", "first levels", "found", "states", "parents"])
+def test_an_array_that_is_not_restored_is_noticed(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(relation(Lamps()), tmp_path, 8)
+    good = native.Native.restore
+
+    def bad(self: native.Native, saved: Checkpoints) -> None:
+        good(self, saved)
+        self.arrays()[number][:] = -1 if number == 2 else 0
+
+    monkeypatch.setattr(native.Native, "restore", bad)
+    assert noticed(tmp_path)
+
+
+def noticed(folder: Path) -> bool:
+    """Whether what was resumed is another search, or has traces that are none."""
+    try:
+        return not same(resumed(relation(Lamps()), folder), explore(Lamps(), engine="native", confirm=None))
+    except Disagreement:
+        return True
+
+
+def fails(*given: Any) -> None:
+    raise OSError(5, "Input/output error")
+
+
+@pytest.mark.parametrize("aside", [True, False], ids=["as it is", "written in its place"])
+def test_a_write_that_fails_leaves_what_was_there(aside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "000001.checkpoint"
+    checkpoints.put(path, "search", {"level": 1}, ())
+    monkeypatch.setattr("os.fsync", fails)
+    if not aside:
+        monkeypatch.setattr(Path, "with_suffix", lambda self, suffix: self)  # type: ignore[misc]
+    with pytest.raises(OSError, match="Input/output error"):
+        checkpoints.put(path, "search", {"level": 2}, ())
+    found = checkpoints.got(path)
+    assert (found is not None and found.numbers["level"] == 1) == aside
+
+
+def test_a_checksum_that_is_not_looked_at_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(relation(Lamps()), tmp_path, 8)
+    new = max(tmp_path.iterdir())
+    saved = checkpoints.got(new)
+    assert saved is not None
+    damage(new, new.stat().st_size - checkpoints.SUM - saved.blocks[-1].nbytes - 8)  # one bit of the last state
+    assert not noticed(tmp_path)
+
+    def trusting(content: bytes) -> Any:
+        body = content[: -checkpoints.SUM]
+        return good(body + blake2b(body, digest_size=checkpoints.SUM).digest())
+
+    good = checkpoints.whole
+    monkeypatch.setattr(checkpoints, "whole", trusting)
+    assert noticed(tmp_path)

@@ -14,11 +14,14 @@ from explored_machines import Cells, Counter, Idle, Lamps, Nothing, Overflow, Si
 from explored_yardstick import SCOPES, yardstick
 
 from quiesce_checks.engines import disk, disk_kernel, runs
+from quiesce_checks.engines.disk import OnDisk
 from quiesce_checks.engines.explore import Exploration, Limits, Progress, Stop, explore
 from quiesce_checks.engines.native import Native
 from quiesce_checks.engines.runs import Prints, Runs
+from quiesce_checks.engines.search import Watchman
 from quiesce_checks.relation.build import relation
 from quiesce_checks.relation.relation import Relation
+from quiesce_checks.trace import Disagreement
 from quiesce_checks.verdict import Outcome
 from quiesce_model import Machine
 
@@ -137,6 +140,32 @@ def test_other_limits_end_it(limits: Limits, stop: Stop) -> None:
     assert found.searched.engine == disk.ENGINE
     if stop is Stop.DEPTH:
         assert told(found)["counts"] == told(explore(yardstick(SMALL), limits=Limits(depth=20), confirm=None))["counts"]
+
+
+def test_more_states_than_indexes_end_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "INDEXES", 50_000)
+    found = on_disk(yardstick(SMALL), limits=Limits(memory=NEED // 4))
+    assert found.stop is Stop.INDEXES
+    assert found.verdict("waits_within_backoff").outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_limit_on_time_ends_it_in_files_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnDisk, "take_over", late_after(OnDisk.take_over, monkeypatch))
+    found = on_disk(yardstick(SMALL), limits=Limits(memory=NEED // 4))
+    assert found.stop is Stop.SECONDS
+    assert found.searched is not None
+    assert found.searched.engine == disk.ENGINE
+    assert found.verdict("waits_within_backoff").outcome is Outcome.INCONCLUSIVE
+
+
+def late_after(what: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Does something, and then the time is over."""
+
+    def done(self: OnDisk) -> None:
+        what(self)
+        monkeypatch.setattr(Watchman, "overdue", lambda self: True)  # type: ignore[misc]
+
+    return done
 
 
 def test_ctrl_c_ends_with_what_is_known() -> None:
@@ -269,3 +298,15 @@ def test_states_that_are_not_looked_at_are_noticed(monkeypatch: pytest.MonkeyPat
         disk_kernel.DiskKernel, "judge", lambda self: "define void @judge(ptr %c, i64 %a, i64 %b) { ret void }"
     )  # type: ignore[misc]
     assert told(on_disk(relation(Counter()))) != expected
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_parent_that_is_another_state_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = disk.Growing.append
+
+    def bad(self: disk.Growing, data: Any) -> None:
+        good(self, np.zeros_like(data) if self.path.name == "parents" else data)
+
+    monkeypatch.setattr(disk.Growing, "append", bad)
+    with pytest.raises(Disagreement, match="no action leads from"):
+        on_disk(relation(Lamps()))

@@ -250,3 +250,21 @@ def test_a_state_lost_on_the_way_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Processes, "orders", bad)
     assert not alike(relation(Lamps()), PLAIN, TWO)
+
+
+def test_others_that_are_not_sent_back_when_one_is_lost_are_noticed(
+    started: list[Processes], whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = levels.Levels.set_out
+
+    def bad(self: levels.Levels) -> None:
+        if not self.lost:
+            good(self)
+            return
+        self.transport.ask_one(1, "begin")  # only the one that is new
+        self.reports = self.transport.ask("report")
+
+    monkeypatch.setattr(levels.Levels, "set_out", bad)
+    watcher = Once(SMALL.distinct // 2, lambda: kill(started))
+    assert told(explore(yardstick(SMALL), confirm=None, progress=watcher, **TWO)) != whole
+    assert watcher.at

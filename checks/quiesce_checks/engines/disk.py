@@ -22,6 +22,7 @@ from .control import Answer, Slot
 from .disk_kernel import DiskKernel
 from .jit import Loaded, loaded
 from .packing import Layout
+from .room import INDEXES
 from .runs import Prints, Runs, earliest
 from .search import Stop
 
@@ -170,7 +171,7 @@ class OnDisk:
             return Stop.STATES
         if self.watchman.overdue():
             return Stop.SECONDS
-        if count >= 1 << 32:
+        if count >= INDEXES:
             return Stop.INDEXES
         if answer is not Answer.LEVEL:
             return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from scheduler_world import D, Pause, Peer, Sessions
 
-from quiesce.address import Scope
+from quiesce.address import Address, Scope
 from quiesce.commits import Document, DocumentAbsent
 from quiesce.scheduler.echo import Origin
 from quiesce.scheduler.node import Node, Status
 from quiesce.scheduler.run import NotYet, Ran, Run, RunAgain
 from quiesce.scheduler.scheduler import Outlets
+from quiesce.storage.notification import Change, Notification, NotificationKind
 from quiesce.values import ABSENT
 
 IN = Document("in")
@@ -517,6 +518,26 @@ def test_a_run_whose_reads_changed_under_it_does_not_end_clean(world: Sessions, 
     world.settle()
     assert seen == [1, 2]
     assert node.status is Status.CLEAN
+
+
+@pytest.mark.parametrize(("derived_by", "status"), [("h1", Status.CLEAN), ("", Status.INVALID)])
+def test_what_it_derived_itself_is_no_cause_while_it_runs_either(alice: Peer, derived_by: str, status: Status) -> None:
+    """It serves, and an earlier commit of its own comes back without its transaction (seed §4)."""
+
+    async def slow(run: Run) -> None:
+        run.read(D)
+        await Pause()
+        run.write(D, (), 1)
+
+    replica = alice.client.replica
+    replica.holder = "h1"
+    node = alice.effect("slow", slow)
+    alice.run()
+    came = Change(Address(replica.entity(D)), ABSENT, 0, derived_by)
+    alice.scheduler.invalidation.notified(Notification(NotificationKind.INTEGRATE, replica.space, (came,)))
+    alice.resume()
+    alice.step()
+    assert node.status is status
 
 
 def test_a_body_that_ends_after_its_action_was_taken_out_commits_nothing(world: Sessions, alice: Peer) -> None:

@@ -121,11 +121,8 @@ class AdoptRace(AdoptPair):
     def gone(self, s: int) -> None:
         self.forget(s)
 
-    def quiet(self, s: int) -> bool:
-        me = self.session[s]
-        waits = me.window.on_way or me.outbox.on_way or me.cursor < self.store.seq or self.body[s].running
-        asks = any(asked for asked in me.asked)
-        return me.online and not waits and not asks and not any(node.dirty for node in me.node)
+    def is_running(self, s: int) -> bool:
+        return self.body[s].running
 
     @reachable()
     def a_row_is_adopted_meanwhile(self) -> bool:

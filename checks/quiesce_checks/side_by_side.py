@@ -10,9 +10,11 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +48,7 @@ def processes_for(asked: int | None, entries: int) -> int:
 
 def results(
     checks: Sequence[Check], jobs: int, here: Callable[[Check], Result | None], update: bool
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Each entry's result, in order. ``here`` runs an entry in this process, and is asked where there is but one job.
 
     What is left is given up when the caller stops asking.
@@ -60,12 +62,13 @@ def results(
         return
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(jobs, context, initializer=quietly, initargs=(os.getcwd(), tuple(sys.path)))
+    pool = ProcessPoolExecutor(jobs, context, initializer=at_home, initargs=(os.getcwd(), tuple(sys.path)))
     try:
-        waiting: list[Future[Sent] | None] = [
-            None if check.job.pairing is not None else pool.submit(one, str(check.file), check.name, update)
-            for check in checks
-        ]
+        with uninterrupted():  # a process inherits what it does not hear
+            waiting: list[Future[Sent] | None] = [
+                None if check.job.pairing is not None else pool.submit(one, str(check.file), check.name, update)
+                for check in checks
+            ]
         for check, future in zip(checks, waiting, strict=True):
             if future is None:
                 found = here(check)
@@ -81,6 +84,19 @@ def results(
             child.terminate()
         for child in ours:
             child.join()
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Ctrl-C goes unheard, for as long as it takes to start processes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def arrived(check: Check, future: Future[Sent]) -> Result:
@@ -101,9 +117,8 @@ def arrived(check: Check, future: Future[Sent]) -> Result:
 LOADED: dict[str, Suite] = {}
 
 
-def quietly(folder: str, path: tuple[str, ...]) -> None:
-    """An interrupt is for whoever asked; everything else is as there."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def at_home(folder: str, path: tuple[str, ...]) -> None:
+    """Everything is found as whoever asked finds it."""
     os.chdir(folder)
     sys.path[:] = path
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from quiesce_model.language.machine import Machine
+from quiesce_model.language.machine import Machine, steps
 
 from .relation.relation import Site
+
+KNOWN: dict[tuple[type[Machine], frozenset[str]], dict[str, tuple[Site, ...]]] = {}
+"""What was read before: the rules of a class, as long as the same actions are possible at all."""
 
 
 def rule_sites(machine: Machine) -> dict[str, tuple[Site, ...]]:
     """The rules that the machine's own source names, and where, in the order of their numbers."""
+    key = type(machine), frozenset(step.action for step in steps(machine))
+    if key not in KNOWN:
+        KNOWN[key] = sites_read(machine)
+    return KNOWN[key]
+
+
+def sites_read(machine: Machine) -> dict[str, tuple[Site, ...]]:
     from .relation.build import relation
 
     found: dict[str, list[Site]] = {}

@@ -72,6 +72,13 @@ MISTAKES: dict[str, str] = {
     def none_is_three(self) -> bool:
         return 3 not in self.line
 """,
+    "a_list_s_method_of_a_queue": """
+    line: Queue[int] = queue(2, upto(3))
+
+    @action()
+    def serve(self) -> None:
+        self.line.append(2)
+""",
     "index_of_a_subset": """
     some: Subset = subset(3)
 

@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,37 @@ def test_machines_travel_with_their_state() -> None:
     twin = RehydrationTwin(most=4)
     twin.write(value=1)
     assert state(pickle.loads(pickle.dumps(twin))) == state(twin)
+
+
+LONG = """
+machine = "lamp.py:Lamp"
+
+[[check]]
+name = "short"
+scope = { lamps = 2, most = 3 }
+
+[[check]]
+name = "long"
+scope = { lamps = 17, most = 17 }
+
+[[check]]
+name = "never"
+scope = { lamps = 2, most = 3 }
+"""
+
+
+def test_an_interrupted_run_says_how_far_it_came_and_leaves_no_process(tmp_path: Path) -> None:
+    project(tmp_path, LONG)
+    command = [sys.executable, "-c", "from quiesce_checks.cli import main; main()", "check", "--jobs", "2"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as asked:
+        assert asked.stdout is not None
+        assert asked.stderr is not None
+        first = [asked.stdout.readline(), asked.stdout.readline()]
+        os.killpg(asked.pid, signal.SIGINT)  # as a terminal does: the whole group
+        rest = asked.stdout.read()  # ends when no process of the run holds it any more
+        errors = asked.stderr.read()
+    assert first[0].startswith("lamp  short")
+    assert "interrupted after 1 of 3 entries" in rest
+    assert (asked.returncode, errors) == (Exit.INTERRUPTED, "")

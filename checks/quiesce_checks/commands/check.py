@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -61,32 +61,41 @@ def check(
     look = Look(full, show, hide)
     results: list[Result] = []
     saved: dict[str, str] = {}
+    numbers = {entry.place: f"[{position}/{len(checks)}] {entry.name}" for position, entry in enumerate(checks, 1)}
+
+    def tell(result: Result) -> None:
+        wrong = [item for item in result.judged if item.judgement is Judgement.SURPRISE]
+        verdicts = [item.verdict for item in wrong]
+        files = save_traces(verdicts, traces) | save_divergences(result.check, verdicts, traces)
+        saved.update({f"{result.check.place}/{name}": file for name, file in files.items()})
+        if not as_json:
+            say(group_lines(entry_group(result), page))
+            if result.problem is not None:
+                say(problem_lines(result.problem, page))
+            say(tell_traces(verdicts, files, page, look))
+            say(tell_divergences(result.check, verdicts, files, page))
+
     with interruptible() as interruption:
-        progress = Progress()
-        numbers = {entry.place: f"[{position}/{len(checks)}] {entry.name}" for position, entry in enumerate(checks, 1)}
         several = processes_for(jobs, len(checks))
         coming = side_by_side.results(
             checks, several, lambda entry: run_one(entry, numbers[entry.place], update_witness), update_witness
         )
-        for entry in checks:
-            if several > 1:
-                progress.note(numbers[entry.place])
-            result = next_of(coming)
+        progress = Progress()
+        try:
+            for entry in checks:
+                if several > 1:
+                    progress.note(numbers[entry.place])
+                result = next(coming, None)
+                progress.clear()
+                if result is None or interruption.came:
+                    interruption.came = True
+                    break
+                results.append(result)
+                tell(result)
+        except KeyboardInterrupt:
             progress.clear()
-            if result is None or interruption.came:
-                interruption.came = True
-                break
-            results.append(result)
-            wrong = [item for item in result.judged if item.judgement is Judgement.SURPRISE]
-            verdicts = [item.verdict for item in wrong]
-            files = save_traces(verdicts, traces) | save_divergences(entry, verdicts, traces)
-            saved |= {f"{entry.place}/{name}": file for name, file in files.items()}
-            if not as_json:
-                say(group_lines(entry_group(result), page))
-                if result.problem is not None:
-                    say(problem_lines(result.problem, page))
-                say(tell_traces(verdicts, files, page, look))
-                say(tell_divergences(entry, verdicts, files, page))
+        finally:
+            coming.close()
     totals = summary(results, perf_counter() - begun)
     exit = worst(result.exit for result in results)
     if interruption.came:
@@ -109,14 +118,6 @@ def check(
     if interruption.came:
         say([page.tone(f"interrupted after {len(results)} of {len(checks)} entries", "odd")])
     return exit
-
-
-def next_of(coming: Iterator[Result]) -> Result | None:
-    """The next result; None if it was interrupted before there was any."""
-    try:
-        return next(coming, None)
-    except KeyboardInterrupt:
-        return None
 
 
 def run_one(entry: Check, done: str, update_witness: bool) -> Result | None:

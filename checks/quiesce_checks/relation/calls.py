@@ -113,7 +113,11 @@ class Calls(Loops):
         if isinstance(method, staticmethod):
             return self.call_function(node, cast("staticmethod[..., Any]", method).__func__, *self.arguments(node))
         if not inspect.isfunction(method):
-            self.error(node, f"{record.__name__} has no method {func.attr!r}", "define it, or correct the name")
+            remedy = "define it, or correct the name"
+            if issubclass(record, containers.Container):
+                methods = sorted(n for n in dir(record) if inspect.isfunction(getattr(record, n)) and n[-1] != "_")
+                remedy = f"a {record.__name__.lower()} has {', '.join(n for n in methods if n not in dir(Record))}"
+            self.error(node, f"{record.__name__} has no method {func.attr!r}", remedy)
         args, keywords = self.arguments(node)
         return self.call_function(node, method, [owner, *args], keywords)
 
